@@ -1,0 +1,77 @@
+"""`make_policy`: a policy by its name or entry point."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Mapping
+from typing import Any, Final
+
+from budget_envs.errors import OptionError, did_you_mean
+from budget_envs.evaluation.policy import Policy, check_policy
+
+__all__ = ["POLICIES", "make_policy"]
+
+POLICIES: Final[Mapping[str, str]] = {
+    "random": "budget_envs.agents.policies.random_policy:RandomPolicy",
+    "oracle": "budget_envs.agents.policies.oracle_policy:OraclePolicy",
+    "shortest_path": "budget_envs.agents.policies.frozen_lake:ShortestPathPolicy",
+    "scripted": "budget_envs.agents.policies.scripted_policy:ScriptedPolicy",
+}
+"""Short names, and the classes that they stand for."""
+
+
+def make_policy(name: str, **settings: Any) -> Policy:
+    """Make a policy.
+
+    Args:
+        name: A name of `POLICIES`, or the ``"module:Class"`` of any class.
+        **settings: Keywords of the class.
+
+    Raises:
+        OptionError: If the name leads nowhere or to no policy, or a keyword is unknown or missing.
+
+    Example:
+        >>> make_policy("random").name
+        'random'
+    """
+    kind = _load(name)
+    _check_settings(name, kind, settings)
+    policy = kind(**settings)
+    check_policy(policy)
+    return policy  # type: ignore[no-any-return]
+
+
+def _check_settings(name: str, kind: Any, settings: Mapping[str, Any]) -> None:
+    try:
+        parameters = inspect.signature(kind).parameters
+    except ValueError:  # a builtin: no policy, as will be seen
+        return
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return
+    for setting in settings:
+        if setting not in parameters:
+            raise OptionError(
+                f"unknown setting {setting!r} of policy {name!r}; known are "
+                f"{', '.join(parameters) or 'none'}." + did_you_mean(setting, parameters)
+            )
+    needed = [n for n, p in parameters.items() if p.default is p.empty and n not in settings]
+    if needed:
+        raise OptionError(f"policy {name!r} needs {', '.join(needed)}: give it as a setting.")
+
+
+def _load(name: str) -> Any:
+    entry = POLICIES.get(name, name)
+    module, colon, attribute = entry.partition(":")
+    if not colon:
+        raise OptionError(
+            f"unknown policy {name!r}; known are {', '.join(POLICIES)}, or 'module:Class'."
+            + did_you_mean(name, POLICIES)
+        )
+    try:
+        kind = getattr(importlib.import_module(module), attribute)
+    except (ModuleNotFoundError, AttributeError, ValueError) as error:
+        raise OptionError(f"no policy {name!r}: {error}.") from error
+    if not callable(kind):
+        raise OptionError(f"no policy {name!r}: {kind!r} is no class.")
+    return kind

@@ -1,0 +1,65 @@
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+from budget_envs.agents.policies import POLICIES, make_policy
+from budget_envs.errors import OptionError
+from budget_envs.evaluation.policy import check_policy
+
+SETTINGS = {"scripted": {"actions": ["Left"]}}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_name_makes_a_policy_of_that_name(name):
+    policy = make_policy(name, **SETTINGS.get(name, {}))
+    check_policy(policy)
+    assert policy.name == name
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_policy_can_be_sent_to_another_process(name):
+    policy = make_policy(name, **SETTINGS.get(name, {}))
+    assert pickle.loads(pickle.dumps(policy)).settings == policy.settings
+
+
+def test_an_entry_point_makes_a_policy_too():
+    entry = "budget_envs.agents.policies.random_policy:RandomPolicy"
+    assert make_policy(entry).name == "random"
+
+
+def test_an_unknown_name_suggests_the_nearest():
+    with pytest.raises(OptionError, match=r"unknown policy 'randm'.* Did you mean 'random'"):
+        make_policy("randm")
+
+
+@pytest.mark.parametrize(
+    "entry", ["nowhere:Class", "budget_envs.streams:Nothing", ":Class", "math:pi", "budget_envs:"]
+)
+def test_an_entry_point_that_leads_nowhere_is_refused(entry):
+    with pytest.raises(OptionError, match="no policy"):
+        make_policy(entry)
+
+
+def test_an_entry_point_of_something_else_is_refused():
+    with pytest.raises(OptionError, match="expected a policy"):
+        make_policy("collections:OrderedDict")
+
+
+def test_an_unknown_setting_suggests_the_nearest():
+    with pytest.raises(OptionError, match=r"unknown setting 'tie'.* Did you mean 'ties'"):
+        make_policy("oracle", tie="first")
+
+
+def test_a_setting_that_is_needed_is_named():
+    with pytest.raises(OptionError, match="policy 'scripted' needs actions"):
+        make_policy("scripted", then="stop")
+
+
+def test_listing_the_names_loads_no_policy():
+    code = (
+        "import sys; from budget_envs.agents.policies import POLICIES; "
+        "assert 'budget_envs.agents.policies.random_policy' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
