@@ -1,0 +1,1 @@
+"""The command ``budget-envs``; it needs the extra ``eval``."""

@@ -1,0 +1,1 @@
+"""``budget-envs bench``: what one environment costs, measured here and now."""

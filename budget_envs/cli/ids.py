@@ -1,0 +1,164 @@
+"""Finding the environment that a name means, and making it."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import gymnasium as gym
+
+import budget_envs  # noqa: F401  # registers the ids
+from budget_envs.errors import BudgetEnvsError, OptionError, did_you_mean
+from budget_envs.oracle import load_oracle
+from budget_envs.registration import FAMILIES, PRESETS, Preset
+
+__all__ = [
+    "explained_keywords",
+    "find_id",
+    "is_ours",
+    "lacks",
+    "make_env",
+    "oracle_kind",
+    "read_keywords",
+]
+
+_MISSING = (BudgetEnvsError, ImportError, OSError, gym.error.Error)
+
+
+def find_id(name: str) -> str:
+    """Return the registered id that a name means; a missing version becomes the newest.
+
+    Args:
+        name: An id, or ``module:id`` to import first the module that registers it.
+
+    Raises:
+        OptionError: If there is no such id.
+    """
+    module, _, env_id = name.rpartition(":")
+    if module:
+        _import(module, name)
+    versions = [known for known in gym.registry if known.rpartition("-v")[0] == env_id]
+    if env_id not in gym.registry and not versions:
+        raise OptionError(
+            f"unknown environment {name!r}.{_suggestion(env_id)} "
+            "`budget-envs list` lists the ids of this package."
+        )
+    newest = env_id if env_id in gym.registry else max(versions, key=_version)
+    return f"{module}:{newest}" if module else newest
+
+
+def is_ours(env_id: str) -> bool:
+    """Return whether an id is one of this package."""
+    return env_id.rpartition(":")[2] in {preset.id for preset in PRESETS}
+
+
+def make_env(env_id: str, keywords: Mapping[str, Any]) -> gym.Env[Any, Any]:
+    """Make an environment; a keyword that it does not know is misuse, whoever wrote it.
+
+    Raises:
+        OptionError: If the environment does not take one of the keywords.
+    """
+    with explained_keywords(env_id, keywords):
+        return gym.make(env_id, **keywords)
+
+
+@contextmanager
+def explained_keywords(env_id: str, keywords: Mapping[str, Any]) -> Iterator[None]:
+    """Turn the `TypeError` of an environment that does not know a keyword into misuse."""
+    try:
+        yield
+    except TypeError as error:
+        if "unexpected keyword argument" not in str(error):
+            raise
+        raise OptionError(
+            f"{env_id} does not take all of {', '.join(keywords)}: {error}."
+        ) from error
+
+
+def read_keywords(pairs: Iterable[str] | None) -> dict[str, Any]:
+    """Read ``key=value`` pairs; values are JSON, and what is no JSON is text.
+
+    Raises:
+        OptionError: If a pair has no ``=`` or no key, or a value looks like JSON and is none.
+    """
+    keywords = {}
+    for pair in pairs or ():
+        key, equals, value = pair.partition("=")
+        if not equals or not key.isidentifier():
+            raise OptionError(f"--set takes key=value, such as success_rate=0.8, got {pair!r}.")
+        keywords[key] = _read_value(key, value)
+    return keywords
+
+
+def lacks(preset: Preset, *, start: bool) -> list[str]:
+    """Return what an environment needs and does not find, each with what to do about it.
+
+    Args:
+        preset: The environment.
+        start: Also begin an episode, for which some need their task files or a sandbox.
+    """
+    try:
+        env = gym.make(preset.id)
+        try:
+            if start:
+                env.reset(seed=0)
+        finally:
+            env.close()
+        oracle_kind(preset)
+    except _MISSING as error:
+        return [str(error)]
+    return []
+
+
+def oracle_kind(preset: Preset) -> str | None:
+    """Return ``"exact"`` or ``"indicative"``; ``None`` without an oracle.
+
+    Raises:
+        BudgetEnvsError: If the oracle needs something that is missing.
+    """
+    entry = FAMILIES[preset.family].oracle
+    if entry is None:
+        return None
+    return "exact" if load_oracle(entry).exact else "indicative"
+
+
+def _import(module: str, name: str) -> None:
+    try:
+        importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise OptionError(f"environment {name!r}: there is no module {error.name!r}.") from error
+
+
+def _version(env_id: str) -> int:
+    number = env_id.rpartition("-v")[2]
+    return int(number) if number.isdigit() else -1
+
+
+def _suggestion(env_id: str) -> str:
+    """Name the nearest id, of this package if one is near: people leave out its namespace."""
+    ours: Sequence[str] = [preset.id for preset in PRESETS]
+    by_name = {known.partition("/")[2].lower(): known for known in ours}
+    near = did_you_mean(env_id.rpartition("/")[2].lower(), by_name)
+    if near:
+        name = near.split("'")[1]
+        return near.replace(name, by_name[name])
+    return did_you_mean(env_id, gym.registry)
+
+
+def _read_value(key: str, text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except ValueError as error:
+        if text.strip()[:1] in tuple('[{"') or text in ("True", "False", "None", "NaN"):
+            raise OptionError(
+                f"--set {key}= takes JSON, such as true, null, 0.8 or [4, 8], got {text!r}: "
+                f"{error}."
+            ) from error
+        return text
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")

@@ -1,0 +1,34 @@
+"""`main`: the entry point, which finds out whether the packages of the command are there."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from budget_envs.errors import DependencyNotInstalled, require
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command ``budget-envs``.
+
+    Args:
+        argv: What follows the command's name; ``None`` takes it from ``sys.argv``.
+
+    Returns:
+        The exit code: 0; 1 where something is missing, unreadable or damaged; 2 for misuse; 130
+        after Ctrl-C; 141 where nobody reads the output.
+    """
+    try:
+        require("cyclopts", "eval")
+        require("rich", "eval")
+    except DependencyNotInstalled as error:
+        print(f"budget-envs: {error}", file=sys.stderr)
+        return 1
+    try:
+        from budget_envs.cli.app import run
+
+        return run(sys.argv[1:] if argv is None else argv)
+    except KeyboardInterrupt:  # before a command began
+        return 130
