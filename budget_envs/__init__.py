@@ -7,7 +7,7 @@ Importing this package registers its ids with Gymnasium and loads gymnasium and 
 """
 
 from budget_envs.budget import Budget, Ledger
-from budget_envs.registration import make_vec, register_all
+from budget_envs.registration import make_vec, register, register_all
 from budget_envs.snapshot import Snapshot
 from budget_envs.spaces import TextSpace
 from budget_envs.text_env import TextEnv
@@ -21,6 +21,7 @@ __all__ = [
     "TextSpace",
     "__version__",
     "make_vec",
+    "register",
     "register_all",
 ]
 

@@ -20,6 +20,7 @@ __all__ = [
     "DependencyNotInstalled",
     "EnvStateError",
     "OptionError",
+    "RenderModeError",
     "SnapshotError",
     "TaskDataInvalid",
     "TaskDataUnavailable",
@@ -39,6 +40,14 @@ class OptionError(BudgetEnvsError, ValueError):
 
 class BudgetError(OptionError):
     """A budget limit is not a positive integer, or names an unknown resource."""
+
+
+class RenderModeError(OptionError, TypeError):
+    """A render mode that text environments do not have.
+
+    Also a ``TypeError``, which is what helpers such as Stable-Baselines3's ``make_vec_env`` expect
+    when they ask for ``"rgb_array"`` first.
+    """
 
 
 class EnvStateError(BudgetEnvsError, gym.error.ResetNeeded):

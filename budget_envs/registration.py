@@ -5,101 +5,86 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import asdict
+from typing import Any
 
 import gymnasium as gym
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
 from budget_envs.budget import Budget, OnExhausted
+from budget_envs.catalogue import FAMILIES, PRESETS, EnvFamily, Preset, family_of
 from budget_envs.errors import OptionError, UnsupportedError, did_you_mean
 from budget_envs.text_env import TextEnv
 
-__all__ = ["PRESETS", "EnvFamily", "Preset", "build", "build_vec", "make_vec", "register_all"]
-
-NAMESPACE: Final = "budget_envs"
-
-
-@dataclass(frozen=True)
-class EnvFamily:
-    """One environment class and what belongs to it, all as entry points (``module:name``).
-
-    Attributes:
-        env: The environment class.
-        oracle: Its oracle class, or ``None``.
-        vector: Its native vector environment class, or ``None``.
-    """
-
-    env: str
-    oracle: str | None = None
-    vector: str | None = None
-
-
-@dataclass(frozen=True)
-class Preset:
-    """One registered id.
-
-    Attributes:
-        name: The id without namespace and version.
-        family: Key of `FAMILIES`.
-        turns: The turn budget T_max that the id comes with.
-        settings: Keywords of the environment class.
-        reward_threshold: Success probability that counts as solved, from the oracle; ``None``
-            where tasks differ too much for one figure.
-        version: Raised whenever a seed can yield another observation, reward or ending.
-    """
-
-    name: str
-    family: str
-    turns: int
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    reward_threshold: float | None = None
-    version: int = 0
-
-    @property
-    def id(self) -> str:
-        """The id for ``gym.make``."""
-        return f"{NAMESPACE}/{self.name}-v{self.version}"
-
-
-FAMILIES: Final[Mapping[str, EnvFamily]] = {
-    "frozen_lake": EnvFamily(
-        env="budget_envs.envs.frozen_lake.env:FrozenLakeEnv",
-        oracle="budget_envs.oracles.frozen_lake:FrozenLakeOracle",
-        vector="budget_envs.envs.frozen_lake.vector:FrozenLakeVectorEnv",
-    ),
-}
-
-PRESETS: Final = (
-    Preset("FrozenLake", "frozen_lake", 10),
-    Preset("FrozenLake-4x4", "frozen_lake", 10, {"size": 4}),
-    Preset("FrozenLake-8x8", "frozen_lake", 20, {"size": 8}),
-    Preset("FrozenLake-Slippery", "frozen_lake", 10, {"success_rate": 1 / 3}),
-    Preset("FrozenLake-MildlySlippery", "frozen_lake", 10, {"success_rate": 0.8}),
-    Preset("FrozenLake-Mixed", "frozen_lake", 20, {"size": [4, 8]}),
-)
+__all__ = [
+    "FAMILIES",
+    "PRESETS",
+    "EnvFamily",
+    "Preset",
+    "build",
+    "build_vec",
+    "family_of",
+    "make_vec",
+    "register",
+    "register_all",
+]
 
 
 def register_all() -> None:
     """Register every id with Gymnasium; ids that are there already are left alone."""
     for preset in PRESETS:
         if preset.id not in gym.registry:
-            gym.register(
-                id=preset.id,
-                entry_point="budget_envs.registration:build",
-                vector_entry_point="budget_envs.registration:build_vec",
-                reward_threshold=preset.reward_threshold,
-                # TextEnv itself refuses a step before reset; without these two wrappers gym.make
-                # returns our own outermost layer, with snapshot() and charge() at hand.
-                order_enforce=False,
-                disable_env_checker=True,
-                kwargs={"family": preset.family, "budget": preset.turns, **preset.settings},
-            )
+            _register(preset.id, preset.family, preset.turns, preset.settings)
+
+
+def register(
+    env_id: str,
+    env: str,
+    *,
+    turns: int | None,
+    oracle: str | None = None,
+    vector: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> None:
+    """Register an id for an environment of your own, with every keyword that ours have.
+
+    ``gym.make(env_id, budget=8, show_budget=True, oracle=True)``, ``gym.make_vec`` and evaluation
+    then work as for the ids of this package. Call it when your package is imported; an id that is
+    registered already is left alone.
+
+    Args:
+        env_id: The id, e.g. ``"my_package/Guess-v0"``.
+        env: ``"module:Class"`` of a `TextEnv`.
+        turns: The turn budget T_max that the id comes with; ``None`` for none.
+        oracle: ``"module:Class"`` of its oracle.
+        vector: ``"module:Class"`` of its native vector environment.
+        settings: Keywords of the class.
+    """
+    if env_id not in gym.registry:
+        _register(env_id, asdict(EnvFamily(env, oracle, vector)), turns, settings or {})
+
+
+def _register(
+    env_id: str,
+    family: str | Mapping[str, Any],
+    turns: int | None,
+    settings: Mapping[str, Any],
+) -> None:
+    gym.register(
+        id=env_id,
+        entry_point="budget_envs.registration:build",
+        vector_entry_point="budget_envs.registration:build_vec",
+        # TextEnv itself refuses a step before reset; without these two wrappers gym.make returns
+        # our own outermost layer, with snapshot() and charge() at hand.
+        order_enforce=False,
+        disable_env_checker=True,
+        kwargs={"family": family, "budget": turns, **settings},
+    )
 
 
 def build(
     *,
-    family: str,
+    family: str | Mapping[str, Any],
     budget: Budget | Mapping[str, Any] | int | None = None,
     on_exhausted: OnExhausted = "truncate",
     token_counter: str = "characters",
@@ -142,10 +127,14 @@ def build(
     from budget_envs import wrappers
 
     limits = Budget.of(budget)
-    env = _make_env(family, settings, limits)
-    oracle_entry = _oracle_entry(family, oracle)
-    if budget_mix:
-        mix = _keywords(budget_mix, "budget_mix")
+    parts = family_of(family)
+    for name, value in (("oracle_reward", oracle_reward), ("numeric", numeric)):
+        if not isinstance(value, bool):
+            raise OptionError(f"{name} must be True or False, got {value!r}.")
+    env = _make_env(parts, settings, limits)
+    oracle_entry = _oracle_entry(parts, oracle)
+    if budget_mix is not False:
+        mix = _keywords(budget_mix, "budget_mix", wrappers.BudgetMix)
         env = wrappers.BudgetMix(
             env, budget=limits, on_exhausted=on_exhausted, token_counter=token_counter, **mix
         )
@@ -153,22 +142,21 @@ def build(
         env = wrappers.InteractionBudget(
             env, budget=limits, on_exhausted=on_exhausted, token_counter=token_counter
         )
-    if error_states:
+    if error_states is not False:
         faults = {
-            "oracle": FAMILIES[family].oracle,
-            **_keywords(error_states, "error_states"),
+            "oracle": parts.oracle,
+            **_keywords(error_states, "error_states", wrappers.ErrorStates),
         }
         env = wrappers.ErrorStates(env, **faults)
     if oracle_entry is not None or oracle_reward:
-        entry = oracle_entry or _oracle_entry(family, True)
+        entry = oracle_entry or _oracle_entry(parts, True)
         env = wrappers.StepOracle(env, oracle=entry, reward=oracle_reward)  # type: ignore[arg-type]
     if numeric:
         env = wrappers.NumericObservation(wrappers.DiscreteActions(env))
-    if show_budget:
-        shown = show_budget if isinstance(show_budget, Mapping) else {"when": show_budget}
-        if shown.get("when") is True:
-            shown = {**shown, "when": "every_turn"}
-        env = wrappers.ShowBudget(env, **shown)
+    if show_budget is not False:
+        named = isinstance(show_budget, bool | Mapping)
+        shown: Any = show_budget if named else {"when": show_budget}
+        env = wrappers.ShowBudget(env, **_keywords(shown, "show_budget", wrappers.ShowBudget))
     return env
 
 
@@ -178,7 +166,7 @@ build.metadata = TextEnv.metadata  # type: ignore[attr-defined]  # gym.make read
 def build_vec(
     *,
     num_envs: int,
-    family: str,
+    family: str | Mapping[str, Any],
     autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
     **keywords: Any,
 ) -> VectorEnv[Any, Any, Any]:
@@ -194,7 +182,7 @@ def build_vec(
         **keywords: As for :func:`build`.
     """
     mode = AutoresetMode(autoreset_mode)
-    vector = FAMILIES[family].vector
+    vector = family_of(family).vector
     if vector is not None:
         kind = _load(vector)
         if kind.supports(keywords):
@@ -232,13 +220,8 @@ def make_vec(
     )
 
 
-def _make_env(family: str, settings: dict[str, Any], limits: Budget) -> gym.Env[Any, Any]:
-    if family not in FAMILIES:
-        raise OptionError(
-            f"unknown environment family {family!r}; known are {', '.join(FAMILIES)}."
-            + did_you_mean(family, FAMILIES)
-        )
-    kind = _load(FAMILIES[family].env)
+def _make_env(family: EnvFamily, settings: dict[str, Any], limits: Budget) -> gym.Env[Any, Any]:
+    kind = _load(family.env)
     known = [name for name in inspect.signature(kind).parameters if name != "self"]
     for name in settings:
         if name not in known:
@@ -253,14 +236,13 @@ def _make_env(family: str, settings: dict[str, Any], limits: Budget) -> gym.Env[
     return kind(**settings)  # type: ignore[no-any-return]
 
 
-def _oracle_entry(family: str, oracle: bool | str) -> str | None:
+def _oracle_entry(family: EnvFamily, oracle: bool | str) -> str | None:
     if oracle is False:
         return None
     if oracle is True:
-        entry = FAMILIES[family].oracle
-        if entry is None:
-            raise OptionError(f"{family} has no oracle of its own: name one as 'module:Class'.")
-        return entry
+        if family.oracle is None:
+            raise OptionError(f"{family.env} has no oracle of its own: name one as 'module:Class'.")
+        return family.oracle
     if not isinstance(oracle, str):
         raise OptionError(
             f"oracle must be True, False or 'module:Class' (specs store text), got {oracle!r}."
@@ -268,11 +250,22 @@ def _oracle_entry(family: str, oracle: bool | str) -> str | None:
     return oracle
 
 
-def _keywords(value: bool | Mapping[str, Any], name: str) -> dict[str, Any]:
+def _keywords(value: bool | Mapping[str, Any], name: str, wrapper: type) -> dict[str, Any]:
+    """Return a wrapper's keywords as given, or refuse what it does not take."""
     if value is True:
         return {}
+    known = [key for key in inspect.signature(wrapper).parameters if key != "env"]
     if not isinstance(value, Mapping):
-        raise OptionError(f"{name} must be True, False or a mapping of keywords, got {value!r}.")
+        raise OptionError(
+            f"{name} must be True, False or a mapping with keywords of {wrapper.__name__} "
+            f"({', '.join(known)}), got {value!r}."
+        )
+    for key in value:
+        if key not in known:
+            raise OptionError(
+                f"unknown key {key!r} in {name}; known are {', '.join(known)}."
+                + did_you_mean(key, known)
+            )
     return dict(value)
 
 

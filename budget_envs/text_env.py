@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
 
 import gymnasium as gym
 
-from budget_envs.errors import EnvStateError, OptionError, did_you_mean
+from budget_envs.errors import EnvStateError, OptionError, RenderModeError, did_you_mean
 from budget_envs.snapshot import Snapshot
 from budget_envs.spaces import TextSpace
 from budget_envs.streams import derive_key
@@ -50,12 +50,11 @@ class TextEnv(gym.Env[str, str], Generic[TaskT]):
     (bool) and ``verdict``: ``"pass"``, ``"fail"``, or ``"void"`` when the environment could not
     judge. A void episode ends truncated with reward NaN, so that nobody averages it in silently.
 
-    A subclass implements :meth:`draw_task`, :meth:`load_task`, :meth:`task_at`, :meth:`begin`,
-    :meth:`act`, :meth:`save`, :meth:`load`, :attr:`state_key` and :meth:`describe`. Everything
-    random in it comes from the keys it is given.
+    A subclass implements :meth:`draw_task`, :meth:`load_task`, :meth:`task_at`, :meth:`name_task`,
+    :meth:`begin`, :meth:`act`, :meth:`save`, :meth:`load`, :attr:`state_key` and :meth:`describe`.
+    Everything random in it comes from the keys it is given.
 
     Attributes:
-        default_turns: The turn budget T_max that ids of this environment come with.
         task: The current task; ``None`` before the first reset.
         dynamics_key: 64-bit key of the current episode's own chance, drawn at reset. Setting it
             gives the rest of the episode other luck; two environments with the same state and key
@@ -66,13 +65,14 @@ class TextEnv(gym.Env[str, str], Generic[TaskT]):
         "render_modes": ["ansi", "human"],
         "render_fps": 4,
     }
-    default_turns: ClassVar[int] = 10
     observation_space: gym.spaces.Space[str]
     action_space: gym.spaces.Space[str]
 
     def __init__(self, *, action_examples: tuple[str, ...], render_mode: str | None = None) -> None:
         if render_mode not in (None, "ansi", "human"):
-            raise OptionError(f"render_mode must be None, 'ansi' or 'human', got {render_mode!r}.")
+            raise RenderModeError(
+                f"render_mode must be None, 'ansi' or 'human', got {render_mode!r}."
+            )
         self.render_mode = render_mode
         self.observation_space = TextSpace()
         self.action_space = TextSpace(action_examples)
@@ -94,7 +94,10 @@ class TextEnv(gym.Env[str, str], Generic[TaskT]):
 
     @abstractmethod
     def task_at(self, split: str, index: int) -> TaskT:
-        """Return task ``index`` (from 0) of a split, or raise `OptionError`."""
+        """Return task ``index`` (from 0) of a split, or raise `OptionError`.
+
+        Tasks of different indices differ, and no task is in two splits.
+        """
 
     @abstractmethod
     def name_task(self, task: TaskT) -> str:

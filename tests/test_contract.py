@@ -219,6 +219,17 @@ def test_a_task_id_names_its_task(env_id):
 
 
 @every_id
+def test_the_tasks_of_the_splits_differ(env_id):
+    env = gym.make(env_id).unwrapped
+    names = [
+        env.name_task(env.task_at(split, index))
+        for split in budget_envs.text_env.TASK_SPLITS
+        for index in range(6)
+    ]
+    assert len(set(names)) == len(names)
+
+
+@every_id
 def test_five_unseeded_resets_after_a_seed_are_the_same_every_time(env_id):
     def tasks():
         env = gym.make(env_id)

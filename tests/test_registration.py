@@ -76,6 +76,13 @@ def test_a_misspelled_id_is_answered_with_the_nearest():
         ({"oracle": "nonsense"}, "module:Class"),
         ({"error_states": 3}, "mapping"),
         ({"budget_mix": "grid"}, "mapping"),
+        ({"budget_mix": {"shedule": "grid"}}, "Did you mean 'schedule'"),
+        ({"error_states": {"rte": 0.5}}, "Did you mean 'rate'"),
+        ({"show_budget": {"wen": "never"}}, "Did you mean 'when'"),
+        ({"show_budget": []}, "threshold"),
+        ({"numeric": "yes"}, "True or False"),
+        ({"oracle_reward": 1}, "True or False"),
+        ({"family": {"enw": "x:Y"}}, "'env'"),
         ({"family": "frozen_lkae"}, "Did you mean 'frozen_lake'"),
     ],
 )
@@ -87,6 +94,41 @@ def test_a_bad_keyword_is_refused(keywords, message):
 def test_the_budget_fills_in_the_horizon_of_feasibility():
     env = gym.make("budget_envs/FrozenLake-v0", budget=3, feasible_only=True)
     assert max(env.reset(seed=seed)[1]["min_turns"] for seed in range(60)) <= 3
+
+
+def test_an_id_of_another_package_has_every_keyword_that_ours_have():
+    before = set(gym.registry)
+    budget_envs.register(
+        "elsewhere/Lake-v0",
+        "budget_envs.envs.frozen_lake:FrozenLakeEnv",
+        turns=7,
+        oracle="budget_envs.oracles.frozen_lake:FrozenLakeOracle",
+        settings={"size": 3},
+    )
+    try:
+        env = gym.make("elsewhere/Lake-v0", show_budget=True, oracle=True)
+        text, info = env.reset(seed=0)
+        assert text.endswith("[Budget: 7 of 7 turns left]")
+        assert info["oracle"]["best"] in (0.0, 1.0)
+        assert env.unwrapped.maps.sizes == (3,)
+        again = gym.make(gym.envs.registration.EnvSpec.from_json(env.spec.to_json()))
+        assert again.reset(seed=0) == (text, info)
+        assert gym.make_vec("elsewhere/Lake-v0", 2).reset(seed=0)[0][0] in text
+        budget_envs.register("elsewhere/Lake-v0", "nowhere:Nothing", turns=1)
+        assert gym.make("elsewhere/Lake-v0").ledger.budget.turns == 7
+    finally:
+        for env_id in set(gym.registry) - before:
+            del gym.registry[env_id]
+
+
+def test_an_environment_without_an_oracle_says_so():
+    with pytest.raises(OptionError, match="has no oracle of its own"):
+        build(family={"env": "budget_envs.envs.frozen_lake:FrozenLakeEnv"}, oracle=True)
+
+
+def test_an_unknown_render_mode_is_the_type_error_that_helpers_of_other_libraries_expect():
+    with pytest.warns(UserWarning, match="render_mode"), pytest.raises(TypeError, match="ansi"):
+        gym.make("budget_envs/FrozenLake-v0", render_mode="rgb_array")
 
 
 def test_a_missing_budget_keeps_the_ids_own_and_none_lifts_it():

@@ -11,7 +11,7 @@ from pathlib import Path
 import gymnasium as gym
 
 import budget_envs  # noqa: F401  # registers the ids
-from budget_envs.registration import PRESETS
+from budget_envs.registration import PRESETS, family_of
 
 FOLDER = Path(__file__).parent
 EPISODES = 2
@@ -19,9 +19,10 @@ EPISODES = 2
 
 def playthrough(env_id: str) -> str:
     """Play two short seeded episodes and return everything that was said."""
-    env = gym.make(env_id, budget=5, show_budget=True, oracle=True)
+    family = family_of(gym.spec(env_id).kwargs["family"])
+    env = gym.make(env_id, budget=5, show_budget=True, oracle=family.oracle is not None)
     env.action_space.seed(0)
-    lines = [f"# {env_id}, budget of 5 turns shown, oracle attached"]
+    lines = [f"# {env_id}, budget of 5 turns shown, oracle attached where there is one"]
     for episode in range(EPISODES):
         observation, info = env.reset(seed=episode)
         lines += [f"\n## reset(seed={episode})", observation, f"info: {_show(info)}"]

@@ -32,6 +32,15 @@ def test_ppo_trains_unmodified_and_solves_the_deterministic_4x4_map():
     assert success_rate(model, env, 5) == 1.0
 
 
+def test_sb3s_make_vec_env_makes_copies_of_an_id():
+    from stable_baselines3.common.env_util import make_vec_env
+
+    with pytest.warns(UserWarning, match="render_mode"):  # it asks for rgb_array first
+        envs = make_vec_env(ID, n_envs=2, seed=0, env_kwargs={"numeric": True, "budget": 8})
+    assert envs.reset().shape == (2, 64)
+    envs.step([0, 1])
+
+
 def test_sb3s_own_checker_accepts_the_numeric_environment():
     from stable_baselines3.common.env_checker import check_env
 

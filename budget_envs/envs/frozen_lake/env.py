@@ -54,7 +54,7 @@ class FrozenLakeEnv(TextEnv[Lake]):
     Terminates on a hole or a goal. The environment itself has no turn limit.
 
     **Budget**
-    ``default_turns`` is 10; ids with larger maps come with 20.
+    Ids come with 10 turns, those with larger maps with 20.
 
     **Oracle**
     `budget_envs.oracles.frozen_lake.FrozenLakeOracle`, exact: the finite-horizon optimum that
@@ -89,7 +89,6 @@ class FrozenLakeEnv(TextEnv[Lake]):
         arXiv:2504.20073 (the symbols and random starts).
     """
 
-    default_turns: ClassVar[int] = 10
     action_names: ClassVar[tuple[str, ...]] = ACTIONS
 
     def __init__(
