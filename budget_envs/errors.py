@@ -102,7 +102,7 @@ def require(module: str, extra: str) -> Any:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name is None or module.split(".")[0] != error.name.split(".")[0]:
+        if error.name != module.split(".")[0]:
             raise  # something else is broken inside the dependency: do not hide it
         raise DependencyNotInstalled(
             f"{module.split('.')[0]!r} is needed here and is not installed. "

@@ -278,7 +278,12 @@ class TextEnv(gym.Env[str, str], Generic[TaskT]):
                 )
         rollout = _natural(options.get("rollout", 0), "rollout")
         task = self._named_task(options)
-        if options.get("common_random_numbers", False):
+        shared = options.get("common_random_numbers", False)
+        if not isinstance(shared, bool):
+            raise OptionError(
+                f"option 'common_random_numbers' must be True or False, got {shared!r}."
+            )
+        if shared:
             rollout = 0
         return (self.draw_task(key) if task is None else task), rollout
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 
 from budget_envs.actions import read_choice
 from budget_envs.budget import Ledger, as_limit
@@ -13,7 +14,7 @@ from budget_envs.envs.frozen_lake.env import FrozenLakeEnv
 from budget_envs.envs.frozen_lake.lake import ACTIONS, CHOICES, Lake
 from budget_envs.errors import EnvStateError, UnsupportedError
 from budget_envs.oracles.finite_horizon import Solution
-from budget_envs.oracles.lake_tables import NO_MOVE, TABLES, UNLIMITED, Judgement, LakeTable
+from budget_envs.oracles.lake_tables import NO_MOVE, TABLES, TIE, UNLIMITED, Judgement, LakeTable
 from budget_envs.streams import uniform
 
 __all__ = ["FrozenLakeOracle"]
@@ -81,6 +82,27 @@ class FrozenLakeOracle:
     def values(self, env: gym.Env[Any, Any]) -> Mapping[str, float]:
         """Return the value in [0, 1] of every action, in the order of `ACTIONS`."""
         return {name: self.judge(env, name)[0] for name in ACTIONS}
+
+    def soonest_action(self, env: gym.Env[Any, Any]) -> str:
+        """Return the best action that wins soonest: no best action wastes turns beside it.
+
+        Among the best actions for the turns that remain, it is the one that is best already for the
+        fewest turns in which the best value can be reached.
+
+        Args:
+            env: As for :meth:`judge`.
+        """
+        _, best, best_actions = self.judge(env, ACTIONS[0])
+        table, turns, tile = self._locate(env)
+        tiles = len(table.lake.tiles)
+        if turns == UNLIMITED:  # a shorter way than through every tile is never needed
+            table = TABLES.get(table.lake, table.success_rate, tiles)
+            turns = tiles
+        values = table.solution.v[: table.solution.row(turns) + 1, tile]
+        enough = np.flatnonzero(values >= best - TIE)
+        if not len(enough) or not enough[0]:
+            return best_actions[0]
+        return table.make_row(int(enough[0]), tile)[ACTIONS[0]][2][0]
 
     def upper_bound(self, env: gym.Env[Any, Any], turns: int) -> float:
         """Return the best success probability of any policy on the task that ``env`` holds.

@@ -55,3 +55,9 @@ def test_require_does_not_hide_a_dependency_that_is_broken_inside(tmp_path, monk
     with pytest.raises(ModuleNotFoundError, match="missing_inside_it") as caught:
         errors.require("broken_dependency", "sql")
     assert not isinstance(caught.value, errors.DependencyNotInstalled)
+
+
+def test_require_does_not_call_a_package_missing_that_lacks_one_module():
+    with pytest.raises(ModuleNotFoundError, match=r"numpy\.no_such_part") as caught:
+        errors.require("numpy.no_such_part", "eval")
+    assert not isinstance(caught.value, errors.DependencyNotInstalled)

@@ -15,7 +15,7 @@ from budget_envs.streams import uniform
 
 __all__ = ["OraclePolicy"]
 
-Ties = Literal["first", "random"]
+Ties = Literal["soonest", "first", "random"]
 
 _TIE: Final = 1e-12  # values closer than this are the same value, summed in another order
 
@@ -28,17 +28,18 @@ class OraclePolicy(Policy):
     Args:
         oracle: ``"module:Class"`` of an oracle that lists actions; ``None`` for the environment's
             own.
-        ties: Among the best actions, the ``"first"`` in the oracle's order, or one at
-            ``"random"``, from the conversation's stream.
+        ties: Among the best actions, the one that wins ``"soonest"`` where the oracle can tell
+            (``soonest_action``), the ``"first"`` in the oracle's order, or one at ``"random"``,
+            from the conversation's stream.
     """
 
     needs_env: ClassVar[bool] = True
     uses_budget: ClassVar[bool] = True
 
-    def __init__(self, oracle: str | None = None, ties: Ties = "first") -> None:
+    def __init__(self, oracle: str | None = None, ties: Ties = "soonest") -> None:
         if ties not in get_args(Ties):
             raise OptionError(
-                f"ties must be 'first' or 'random', got {ties!r}."
+                f"ties must be one of {', '.join(get_args(Ties))}, got {ties!r}."
                 + did_you_mean(ties, get_args(Ties))
             )
         self.name = "oracle"
@@ -61,8 +62,11 @@ class OraclePolicy(Policy):
 
     def _choose(self, conversation: Conversation) -> str:
         env: gym.Env[Any, Any] = conversation.env  # type: ignore[assignment]  # needs_env
-        best = _best(self._oracle_of(env).values(env))
-        if self.ties == "first":
+        oracle: Any = self._oracle_of(env)
+        if self.ties == "soonest" and hasattr(oracle, "soonest_action"):
+            return str(oracle.soonest_action(env))
+        best = _best(oracle.values(env))
+        if self.ties != "random":
             return best[0]
         return best[int(uniform(conversation.key, conversation.turn) * len(best))]
 

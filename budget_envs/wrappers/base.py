@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import gymnasium as gym
 
@@ -27,9 +27,15 @@ class BudgetEnvsWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstru
     A subclass records its keywords first, in the form that JSON stores, and overrides
     :meth:`save` and :meth:`load` if it has state of its own.
 
+    Attributes:
+        reads_budget: Whether what this layer does depends on the remaining budget, so that a budget
+            belongs inside it.
+
     Args:
         env: The environment to wrap.
     """
+
+    reads_budget: ClassVar[bool] = False
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         gym.Wrapper.__init__(self, env)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 import gymnasium as gym
 
@@ -71,6 +71,8 @@ class ErrorStates(OuterWrapper):
         OptionError: If a keyword is not valid, or the environment or oracle lacks what a kind
             needs.
     """
+
+    reads_budget: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -85,6 +85,13 @@ class InteractionBudget(BudgetEnvsWrapper):
                 f"on_exhausted must be 'truncate' or 'terminate', got {on_exhausted!r}."
                 + did_you_mean(on_exhausted, get_args(OnExhausted))
             )
+        for layer in layers(env):
+            if getattr(layer, "reads_budget", False):
+                name = type(layer).__name__
+                raise OptionError(
+                    f"{name} acts on the remaining budget and would not see this one: put the "
+                    f"budget inside {name}."
+                )
         self.budget = limits
         self.on_exhausted = on_exhausted
         self.token_counter = token_counter
@@ -155,6 +162,8 @@ class InteractionBudget(BudgetEnvsWrapper):
         ledger = self.ledger
         self._count_own(action)
         self._is_charged = False
+        if ledger.remaining("turns") == 0:  # charged; the step would be one too many
+            return self._refuse("turns")
         if ledger.overrun is not None:
             return self._refuse(ledger.overrun)
         if self._offers_calls:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from budget_envs.budget import Budget
+from budget_envs.budget import RESOURCES, Budget
 from budget_envs.errors import OptionError
 
 __all__ = ["number_of_calls", "smallest_limits", "split_options"]
@@ -23,6 +23,8 @@ def split_options(options: dict[str, Any] | None) -> tuple[dict[str, Any], dict[
         return {}, options
     rest = {name: value for name, value in options.items() if name != "budget"}
     override = options["budget"]
+    if override is None:
+        return dict.fromkeys(RESOURCES), rest
     if isinstance(override, Mapping):
         return dict(override), rest
     return Budget.of(override).limits(), rest  # type: ignore[return-value]  # keys are names

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import gymnasium as gym
 
@@ -44,6 +44,8 @@ class StepOracle(OuterWrapper):
     Raises:
         OptionError: If the oracle is not one, or its name leads nowhere.
     """
+
+    reads_budget: ClassVar[bool] = True
 
     def __init__(
         self, env: gym.Env[Any, Any], *, oracle: str | Oracle, reward: bool = False

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from budget_envs.budget import Budget
+from budget_envs.envs.frozen_lake import FrozenLakeEnv
 from budget_envs.errors import BudgetError, EnvStateError, OptionError
-from budget_envs.wrappers import InteractionBudget
+from budget_envs.wrappers import ErrorStates, InteractionBudget, StepOracle
 
 
 def cart_pole(**keywords):
@@ -228,12 +229,10 @@ def test_an_override_keeps_the_limits_it_does_not_name(corridor):
     assert info["budget"]["turns"]["limit"] == 2
 
 
-def test_an_override_can_lift_a_limit_and_none_overrides_nothing(corridor):
+def test_an_override_can_lift_a_limit(corridor):
     env = InteractionBudget(corridor(), budget=5)
     _, info = env.reset(seed=0, options={"budget": {"turns": None}})
     assert "turns" not in info["budget"]
-    _, info = env.reset(seed=0, options={"budget": None})
-    assert info["budget"]["turns"]["limit"] == 5
 
 
 def test_the_option_is_taken_out_and_the_callers_options_stay_as_they_were(spy_env):
@@ -701,3 +700,27 @@ def test_a_budget_adds_no_class_level_state(corridor):
     before = copy.deepcopy(type(corridor()).metadata)
     InteractionBudget(corridor(), budget=2).reset(seed=0)
     assert type(corridor()).metadata == before
+
+
+def test_a_turn_charged_before_the_step_is_not_spent_twice():
+    env = InteractionBudget(FrozenLakeEnv(map_name="4x4"), budget=2)
+    env.reset(seed=0)
+    env.charge(turns=2)
+    _, reward, terminated, truncated, info = env.step("Down")
+    assert (reward, terminated, truncated) == (0.0, False, True)
+    assert info["action_executed"] is False
+    assert info["budget"]["turns"] == {"limit": 2, "used": 2, "remaining": 0}
+    assert env.unwrapped.position == 0
+
+
+def test_the_reset_option_none_lifts_every_limit():
+    env = InteractionBudget(FrozenLakeEnv(map_name="4x4"), budget=2)
+    env.reset(seed=0, options={"budget": None})
+    assert [env.step("nothing")[3] for _ in range(5)] == [False] * 5
+
+
+@pytest.mark.parametrize("layer", [StepOracle, ErrorStates])
+def test_a_budget_outside_a_layer_that_reads_it_is_refused(layer):
+    inner = layer(FrozenLakeEnv(), oracle="budget_envs.oracles.frozen_lake:FrozenLakeOracle")
+    with pytest.raises(OptionError, match=f"put the budget inside {layer.__name__}"):
+        InteractionBudget(inner, budget=4)

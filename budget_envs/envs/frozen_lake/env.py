@@ -10,6 +10,7 @@ from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
 from budget_envs.actions import read_choice
+from budget_envs.budget import as_limit
 from budget_envs.envs.frozen_lake.lake import ACTIONS, CHOICES, MAPS, Lake, Outcome
 from budget_envs.envs.frozen_lake.maps import MapSource, Placement, split_of
 from budget_envs.envs.frozen_lake.text import (
@@ -77,7 +78,8 @@ class FrozenLakeEnv(TextEnv[Lake]):
             mirrored, is in two.
         feasible_only: Draw only maps whose shortest path fits into ``horizon`` turns.
         infeasible_share: Share in [0, 1] of drawn maps that do not fit into ``horizon``.
-        horizon: Turns that count as feasible; `gym.make` fills in the turn budget.
+        horizon: Turns that count as feasible; `gym.make` fills in the turn budget (with
+            ``budget_mix``, the largest that may be drawn).
         allow_unsolvable: Accept a ``desc`` without a path from start to goal.
         render_mode: ``"ansi"`` or ``"human"``.
 
@@ -108,18 +110,23 @@ class FrozenLakeEnv(TextEnv[Lake]):
         render_mode: str | None = None,
     ) -> None:
         super().__init__(action_examples=ACTIONS, render_mode=render_mode)
+        _check_flag(feasible_only, "feasible_only")
+        _check_flag(allow_unsolvable, "allow_unsolvable")
         self.success_rate = check_success_rate(success_rate)
         self._side = (1 - self.success_rate) / 2
         self._instructions = instructions(self.success_rate)
         self.lake = _given_lake(map_name, desc, allow_unsolvable)
-        if self.lake is not None and (split is not None or infeasible_share is not None):
-            raise OptionError("split and infeasible_share choose among random maps: give no map.")
+        choosing = split is not None or infeasible_share is not None or feasible_only
+        if self.lake is not None and choosing:
+            raise OptionError(
+                "split, feasible_only and infeasible_share choose among random maps: give no map."
+            )
         self.maps = MapSource(
             sizes=_sizes(size),
             frozen_share=_share(frozen_share, "frozen_share", low_open=True),
             placement=_one_of(placement, ("random", "corners"), "placement"),
             split=None if split is None else _one_of(split, TASK_SPLITS, "split"),
-            horizon=horizon,
+            horizon=None if horizon is None else as_limit(horizon, "horizon"),
             infeasible_share=_feasibility(feasible_only, infeasible_share, horizon),
         )
         self.position = 0
@@ -290,18 +297,27 @@ def _given_lake(
 
 
 def _sizes(size: int | Sequence[int]) -> tuple[int, ...]:
-    pair = (size, size) if isinstance(size, int) and not isinstance(size, bool) else size
+    pair: Any = (size, size) if _is_integer(size) else size
     if (
         isinstance(pair, str)
         or not isinstance(pair, Sequence)
         or len(pair) != 2
-        or not all(isinstance(side, int) and not isinstance(side, bool) for side in pair)
+        or not all(map(_is_integer, pair))
         or not 2 <= pair[0] <= pair[1]
     ):
         raise OptionError(
             f"size must be an integer of at least 2, or a pair (low, high) of such, got {size!r}."
         )
-    return tuple(range(pair[0], pair[1] + 1))
+    return tuple(range(int(pair[0]), int(pair[1]) + 1))
+
+
+def _is_integer(value: object) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool)
+
+
+def _check_flag(value: object, name: str) -> None:
+    if not isinstance(value, bool):
+        raise OptionError(f"{name} must be True or False, got {value!r}.")
 
 
 def _share(value: float, name: str, *, low_open: bool = False) -> float:

@@ -31,9 +31,22 @@ def test_the_action_is_a_best_one(talk):
         assert values[action.text] == max(values.values())
 
 
-def test_the_first_of_equal_actions_is_taken_by_default(talk):
+def test_the_action_that_wins_soonest_is_taken_by_default(talk):
     conversations = [talk(gym.make(LAKE, desc=OPEN, budget=9), key=key) for key in range(20)]
-    assert {action.text for action in OraclePolicy().act(conversations)} == {"Left"}
+    assert {action.text for action in OraclePolicy().act(conversations)} == {"Down"}
+    first = OraclePolicy(ties="first").act(conversations)
+    assert {action.text for action in first} == {"Left"}
+
+
+@pytest.mark.parametrize("budget", [4, 9, None])
+def test_no_turn_is_wasted_where_every_way_is_safe(budget):
+    env = gym.make(LAKE, desc=OPEN, budget=budget)
+    env.reset(seed=0)
+    oracle, turns, over = FrozenLakeOracle(), 0, False
+    while not over:
+        _, _, over, _, info = env.step(oracle.soonest_action(env))
+        turns += 1
+    assert (turns, info["is_success"]) == (4, True)
 
 
 def test_ties_can_be_broken_at_random_from_the_conversations_stream(talk):

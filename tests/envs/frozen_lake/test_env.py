@@ -214,6 +214,7 @@ def test_a_task_is_named_by_split_and_index():
         ({"task": "SG", "split": "test", "index": 0}, "not both"),
         ({"task": "SX"}, "row 1, column 2"),
         ({"task": 5}, "task id"),
+        ({"common_random_numbers": "false"}, "True or False"),
     ],
 )
 def test_a_bad_reset_option_is_refused(options, message):
@@ -261,6 +262,12 @@ def test_the_callers_options_are_not_changed():
         ({"infeasible_share": 1.5, "horizon": 3}, "infeasible_share"),
         ({"feasible_only": True, "infeasible_share": 0.5, "horizon": 3}, "not both"),
         ({"render_mode": "rgb_array"}, "render_mode"),
+        ({"feasible_only": "no"}, "True or False"),
+        ({"allow_unsolvable": "no"}, "True or False"),
+        ({"map_name": "8x8", "feasible_only": True, "horizon": 5}, "give no map"),
+        ({"horizon": 0}, "horizon"),
+        ({"horizon": 1.5}, "horizon"),
+        ({"horizon": "x"}, "horizon"),
     ],
 )
 def test_a_bad_setting_is_refused(settings, message):
@@ -271,6 +278,10 @@ def test_a_bad_setting_is_refused(settings, message):
 def test_an_unsolvable_map_may_be_asked_for_by_name():
     env = FrozenLakeEnv(desc=["SH", "HG"], allow_unsolvable=True)
     assert env.reset(seed=0)[1]["min_turns"] == -1
+
+
+def test_numpy_integers_are_sizes():
+    assert FrozenLakeEnv(size=np.int64(4)).maps.sizes == (4,)
 
 
 def test_feasible_only_draws_tasks_that_fit():
