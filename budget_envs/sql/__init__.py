@@ -1,0 +1,1 @@
+"""SQL: engines, comparison of results, rewards and mutations of queries."""

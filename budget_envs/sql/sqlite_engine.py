@@ -1,0 +1,230 @@
+"""SQLite as an engine: a session is an in-memory copy of an immutable image.
+
+A copy is one `deserialize`, not a rebuilt database. A copy that nothing was written to is as good
+as new, since a read-only statement leaves nothing behind: it is kept for the process's next
+session on the same image, so most resets cost nothing. A copy that was written to is dropped.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import weakref
+from types import TracebackType
+from typing import Literal, Self
+
+from budget_envs.errors import EnvStateError, SnapshotError
+from budget_envs.sql import sqlite_connection
+from budget_envs.sql.fetching import fetched
+from budget_envs.sql.protocol import QueryResult, SqlLimits
+from budget_envs.sql.schema_commands import COMMAND_WORDS, run_command
+from budget_envs.sql.sqlite_guard import Guard
+from budget_envs.sql.sqlite_image import ImageCatalog, SqliteImage
+from budget_envs.sql.sqlite_schema import table_names
+from budget_envs.sql.statements import (
+    NO_STATEMENT,
+    SEVERAL_STATEMENTS,
+    first_word,
+    one_statement,
+    refused,
+    without_temporary,
+)
+
+__all__ = ["SqliteEngine", "SqliteSession"]
+
+_READING_WORDS = {"select", "values", "explain"}
+
+
+class SqliteEngine:
+    """Opens sessions on the images of a catalogue.
+
+    Args:
+        catalog: The databases.
+        limits: What one query may use.
+    """
+
+    dialect: Literal["sqlite"] = "sqlite"
+
+    def __init__(self, catalog: ImageCatalog, *, limits: SqlLimits | None = None) -> None:
+        self.catalog = catalog
+        self.limits = limits or SqlLimits()
+
+    @property
+    def databases(self) -> tuple[str, ...]:
+        """Names of the databases."""
+        return self.catalog.databases
+
+    def open(self, database: str, *, writable: bool = False) -> SqliteSession:
+        """Begin a session on a fresh copy of a database.
+
+        Args:
+            database: One of ``databases``.
+            writable: Allow INSERT, UPDATE, DELETE, CREATE TABLE and DROP TABLE.
+
+        Raises:
+            OptionError: If there is no such database.
+            SqlEngineError: If there is no memory for it.
+        """
+        return SqliteSession(self.catalog.image(database), self.limits, writable=writable)
+
+    def close(self) -> None:
+        """Do nothing: idle copies belong to the process."""
+
+
+class SqliteSession:
+    """One episode on one image; see `budget_envs.sql.protocol.SqlSession`.
+
+    Args:
+        image: The database.
+        limits: What one query may use.
+        writable: Whether statements may write.
+    """
+
+    def __init__(self, image: SqliteImage, limits: SqlLimits, *, writable: bool) -> None:
+        self.image = image
+        self.writable = writable
+        self._has_written = False
+        self._connection: sqlite_connection.GuardedConnection | None
+        self._connection = sqlite_connection.take(image, limits)
+        self._connection.guard.writable = writable
+        self._finalizer = weakref.finalize(self, self._connection.raw.close)
+
+    @property
+    def database(self) -> str:
+        """Name of the database."""
+        return self.image.name
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the session; what it wrote is gone. May be called twice."""
+        if self._connection is None:
+            return
+        if self._has_written:
+            self._finalizer()
+        else:
+            self._finalizer.detach()
+            sqlite_connection.release(self._connection)
+        self._connection = None
+
+    def _opened(self) -> sqlite_connection.GuardedConnection:
+        if self._connection is None:
+            raise EnvStateError("This SQL session is closed: open another one.")
+        return self._connection
+
+    def execute(self, sql: str) -> QueryResult:
+        """Run one statement.
+
+        Args:
+            sql: Any text. Exactly one statement is run; a semicolon may end it.
+
+        Raises:
+            EnvStateError: If the session is closed.
+        """
+        connection = self._opened()
+        max_bytes = connection.guard.limits.max_sql_bytes
+        if len(sql) > max_bytes:
+            return QueryResult(error=f"a statement has at most {max_bytes} bytes")
+        statement = one_statement(sql, "sqlite")
+        if statement is None:
+            return QueryResult(error=SEVERAL_STATEMENTS)
+        word = first_word(statement)
+        if not word:
+            return QueryResult(error=NO_STATEMENT)
+        if word in COMMAND_WORDS:
+            with connection.guard.trusted():
+                return run_command(statement, self.database, connection.raw)
+        if self.writable and word not in _READING_WORDS:
+            return self._write(without_temporary(statement), word)
+        return self._run(statement, word)
+
+    def _write(self, statement: str, word: str) -> QueryResult:
+        """Run a statement whole or not at all."""
+        connection = self._opened()
+        raw, changes = connection.raw, connection.raw.total_changes
+        with connection.guard.trusted():
+            raw.execute("BEGIN")
+        result = self._run(statement, word)
+        with connection.guard.trusted():
+            if raw.in_transaction:  # some errors end it by themselves
+                raw.execute("COMMIT" if result.error is None else "ROLLBACK")
+            if result.error is None:
+                defines = word in ("create", "drop")
+                self._has_written |= defines or raw.total_changes != changes
+                if defines:
+                    connection.guard.tables = set(table_names(raw))
+        return result
+
+    def _run(self, statement: str, word: str) -> QueryResult:
+        connection = self._opened()
+        guard = connection.guard
+        guard.begin()
+        try:
+            result = fetched(connection.raw.execute(statement), guard.limits)
+        except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError, MemoryError) as error:
+            return _failure(error, guard, word)
+        # A sort that ran out of work ends in any order, and the statement may end before it is
+        # asked again.
+        return result if guard.stopped_by is None else _failure(None, guard, word)
+
+    def snapshot(self) -> bytes:
+        """The state of the database; empty if nothing was written.
+
+        Returns:
+            32 bytes of checksum of the image, then a database file.
+        """
+        connection = self._opened()
+        if not self._has_written:
+            return b""
+        with connection.guard.trusted():
+            return bytes.fromhex(self.image.sha256) + connection.raw.serialize()
+
+    def restore(self, snapshot: bytes) -> None:
+        """Go to the state of a snapshot of this or of another session on the same image.
+
+        Raises:
+            SnapshotError: If it is of another image, or the session is read-only and it is not
+                empty.
+        """
+        connection = self._opened()
+        if not snapshot:
+            if self._has_written:
+                connection.load(self.image.content)
+            self._has_written = False
+            return
+        if not self.writable:
+            raise SnapshotError(
+                "A read-only session has nothing to restore: open it with writable=True."
+            )
+        if snapshot[:32] != bytes.fromhex(self.image.sha256):
+            raise SnapshotError(
+                f"The snapshot is not one of the database {self.database!r}: restore it where it "
+                "was taken."
+            )
+        connection.load(snapshot[32:])
+        self._has_written = True
+
+
+def _failure(error: Exception | None, guard: Guard, word: str) -> QueryResult:
+    limits = guard.limits
+    if isinstance(error, MemoryError):
+        return QueryResult(error="stopped: it needs too much memory", stopped_by="memory")
+    if guard.stopped_by is not None:
+        bound = {
+            "work": f"{limits.max_work:,} steps of work",
+            "time": f"{limits.time_s:g} seconds",
+        }[guard.stopped_by]
+        return QueryResult(error=f"stopped after {bound}", stopped_by=guard.stopped_by)
+    if guard.refusal:
+        return QueryResult(error=f"not allowed: {guard.refusal}")
+    if getattr(error, "sqlite_errorname", "") == "SQLITE_AUTH":
+        return QueryResult(error=f"not allowed: {refused(word)}")
+    return QueryResult(error=str(error))

@@ -1,0 +1,132 @@
+"""What a statement may do on an SQLite connection, and how much: one `Guard` per connection.
+
+Three things stop a statement. The *authorizer* is asked while SQLite compiles it and allows named
+actions, tables and functions only: what is not listed is refused, so a function that a later
+SQLite adds is refused too. (``PRAGMA query_only`` would not do: a statement can switch it off.)
+The *progress handler* is asked every thousand steps of the virtual machine. *Limits* on lengths
+bound what a single step can cost, because nothing can stop a step.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+
+from budget_envs.sql.protocol import SqlLimits, StoppedBy
+
+__all__ = ["FUNCTIONS", "STEPS_PER_TICK", "Guard"]
+
+STEPS_PER_TICK = 1000
+"""Steps of the virtual machine between two calls of the progress handler."""
+
+# fmt: off
+FUNCTIONS = frozenset({
+    "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "avg", "ceil", "ceiling",
+    "char", "coalesce", "concat", "concat_ws", "cos", "cosh", "count", "cume_dist", "current_date",
+    "current_time", "current_timestamp", "date", "datetime", "degrees", "dense_rank", "exp",
+    "first_value", "floor", "format", "glob", "group_concat", "hex", "if", "ifnull", "iif", "instr",
+    "julianday", "lag", "last_value", "lead", "length", "like", "likelihood", "likely", "ln", "log",
+    "log10", "log2", "lower", "ltrim", "max", "min", "mod", "nth_value", "ntile", "nullif",
+    "octet_length", "percent_rank", "pi", "pow", "power", "printf", "quote", "radians", "rank",
+    "replace", "round", "row_number", "rtrim", "sign", "sin", "sinh", "soundex", "sqrt", "strftime",
+    "string_agg", "substr", "substring", "sum", "tan", "tanh", "time", "timediff", "total", "trim",
+    "trunc", "typeof", "unhex", "unicode", "unixepoch", "unlikely", "upper",
+})
+# fmt: on
+"""Functions that a statement may call.
+
+Not among them: what reads or writes files or loads code, what makes large values from small text
+(``zeroblob``), what differs from run to run (``random``), what tells of earlier statements
+(``changes``), and JSON.
+"""
+
+_READ_ACTIONS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE}
+# CREATE TABLE and DROP TABLE also write to SQLite's catalogue, in the name of the statement;
+# SQLite itself refuses a statement that names the catalogue.
+_WRITE_ACTIONS = {
+    sqlite3.SQLITE_INSERT,
+    sqlite3.SQLITE_UPDATE,
+    sqlite3.SQLITE_DELETE,
+    sqlite3.SQLITE_CREATE_TABLE,
+    sqlite3.SQLITE_DROP_TABLE,
+    sqlite3.SQLITE_CREATE_INDEX,
+    sqlite3.SQLITE_DROP_INDEX,
+    sqlite3.SQLITE_REINDEX,
+}
+_CATALOGUE = {"sqlite_master", "sqlite_schema"}
+
+
+class Guard:
+    """Permissions and meters of one connection.
+
+    Args:
+        limits: What one statement may use.
+    """
+
+    def __init__(self, limits: SqlLimits) -> None:
+        self.limits = limits
+        self.writable = False
+        self.tables: set[str] = set()
+        self.refusal = ""
+        self.stopped_by: StoppedBy | None = None
+        self.comparisons = 0
+        self.max_comparisons: float = limits.max_work
+        self._trusted = False
+        self._steps = 0
+        self._deadline = math.inf
+
+    def begin(self) -> None:
+        """Set the meters to zero: a statement follows."""
+        self.refusal = ""
+        self.stopped_by = None
+        self.comparisons = 0
+        self._steps = 0
+        self._deadline = monotonic() + self.limits.time_s
+
+    @contextmanager
+    def trusted(self) -> Iterator[None]:
+        """Let the engine's own statements pass, unmetered."""
+        self._trusted = True
+        try:
+            yield
+        finally:
+            self._trusted = False
+
+    def tick(self) -> bool:
+        """Progress handler: whether to interrupt the statement."""
+        self._steps += STEPS_PER_TICK
+        return self.is_exhausted()
+
+    def is_exhausted(self) -> bool:
+        """Whether the statement has used up its work or its time; see `collation.Meter`."""
+        if self._trusted:
+            return False
+        if self.stopped_by is None:
+            if self._steps + self.comparisons > self.limits.max_work:
+                self.stopped_by = "work"
+            elif monotonic() > self._deadline:
+                self.stopped_by = "time"
+        return self.stopped_by is not None
+
+    def authorize(
+        self, action: int, first: str | None, second: str | None, schema: str | None, by: str | None
+    ) -> int:
+        """Authorizer: ``SQLITE_OK`` for what is listed, ``SQLITE_DENY`` for all else."""
+        if self._trusted or action in _READ_ACTIONS:
+            return sqlite3.SQLITE_OK
+        if action == sqlite3.SQLITE_READ:
+            # No column: only that there are rows. SQLite then gives the name as it was written,
+            # which may be that of a common table expression.
+            if first in self.tables or first in _CATALOGUE or not second:
+                return sqlite3.SQLITE_OK
+            self.refusal = f"the table {first} cannot be read"
+        elif action == sqlite3.SQLITE_FUNCTION:
+            if second in FUNCTIONS:
+                return sqlite3.SQLITE_OK
+            self.refusal = f"the function {second} is not available"
+        elif self.writable and action in _WRITE_ACTIONS:
+            return sqlite3.SQLITE_OK
+        return sqlite3.SQLITE_DENY
