@@ -13,8 +13,12 @@ WORKERS ?= 2
 
 .PHONY: demo test lint format types layers docs wheel check clean
 
-demo: $(VENV)/eval.done ## evaluate three players under four budgets, and write the report
-	$(BIN)/budget-envs evaluate --settings examples/demo.toml --database demo/results.sqlite
+demo: $(VENV)/eval.done ## evaluate three players of each environment under four budgets, and report
+	@mkdir -p demo
+	$(BIN)/budget-envs evaluate --settings examples/demo.toml --database demo/results.sqlite >demo/log.txt
+	$(BIN)/budget-envs evaluate --settings examples/demo_sql.toml --database demo/results.sqlite >>demo/log.txt
+	@# Programs need a sandbox, which not every system has; the message says what would bring one.
+	-$(BIN)/budget-envs evaluate --settings examples/demo_code.toml --database demo/results.sqlite >>demo/log.txt
 	$(BIN)/budget-envs report demo/results.sqlite --html demo/report.html
 
 test: $(VENV)/dev.done ## run all tests
@@ -51,7 +55,7 @@ $(VENV)/bin/pip:
 	$(PIP) install --quiet --upgrade pip
 
 $(VENV)/eval.done: pyproject.toml constraints.txt | $(VENV)/bin/pip
-	$(INSTALL) -e ".[eval]"
+	$(INSTALL) -e ".[eval,sql]"
 	@touch $@
 
 $(VENV)/dev.done: pyproject.toml constraints.txt | $(VENV)/bin/pip

@@ -58,6 +58,14 @@ FAMILIES: Final[Mapping[str, EnvFamily]] = {
         oracle="budget_envs.oracles.frozen_lake:FrozenLakeOracle",
         vector="budget_envs.envs.frozen_lake.vector:FrozenLakeVectorEnv",
     ),
+    "deepcoder_mt": EnvFamily(
+        env="budget_envs.envs.deepcoder_mt.env:DeepCoderMTEnv",
+        oracle="budget_envs.oracles.unit_tests:UnitTestOracle",
+    ),
+    "intercode_sql": EnvFamily(
+        env="budget_envs.envs.intercode_sql.env:InterCodeSQLEnv",
+        oracle="budget_envs.oracles.sql:SqlOracle",
+    ),
 }
 
 PRESETS: Final = (
@@ -67,6 +75,8 @@ PRESETS: Final = (
     Preset("FrozenLake-Slippery", "frozen_lake", 10, {"success_rate": 1 / 3}),
     Preset("FrozenLake-MildlySlippery", "frozen_lake", 10, {"success_rate": 0.8}),
     Preset("FrozenLake-Mixed", "frozen_lake", 20, {"size": [4, 8]}),
+    Preset("DeepCoderMT", "deepcoder_mt", 10),
+    Preset("InterCodeSQL", "intercode_sql", 10),
 )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 from collections import OrderedDict
 from typing import Final
 
@@ -125,7 +127,7 @@ class LakeTable:
 
 
 class TableCache:
-    """Tables by lake and success rate, the least recently used dropped first.
+    """Tables by lake and success rate, the least recently used dropped first; threads may share it.
 
     Args:
         capacity: Bytes of all tables together, with as many rows as they may come to hold. A
@@ -136,17 +138,31 @@ class TableCache:
         self.capacity = capacity
         self.nbytes = 0
         self._tables: OrderedDict[tuple[str, float, bool], LakeTable] = OrderedDict()
+        self.renew_lock()
+
+    def renew_lock(self) -> None:
+        """Take a new lock: in a forked process, whoever held the old one may not exist."""
+        self._lock = threading.Lock()
 
     def get(self, lake: Lake, success_rate: float, turns: int) -> LakeTable:
         """Return a table that answers for ``turns``, computed if there is none."""
         key = lake.id, success_rate, turns == UNLIMITED
-        table = self._tables.pop(key, None)
-        if table is not None and turns > table.most:
-            self.nbytes -= table.nbytes
-            table = None
-        if table is None:
-            table = LakeTable(lake, success_rate, turns)
-            self.nbytes += table.nbytes
+        with self._lock:
+            table = self._tables.get(key)
+            if table is not None and turns <= table.most:
+                self._tables.move_to_end(key)
+                return table
+        table = LakeTable(lake, success_rate, turns)  # while others use the cache
+        with self._lock:
+            return self._keep(key, table)
+
+    def _keep(self, key: tuple[str, float, bool], table: LakeTable) -> LakeTable:
+        """Put a new table into the cache, unless another thread was faster with one as long."""
+        known = self._tables.pop(key, None)
+        if known is not None and known.most >= table.most:
+            self._tables[key] = known
+            return known
+        self.nbytes += table.nbytes - (0 if known is None else known.nbytes)
         self._tables[key] = table
         while self.nbytes > self.capacity and len(self._tables) > 1:
             self.nbytes -= self._tables.popitem(last=False)[1].nbytes
@@ -158,3 +174,6 @@ class TableCache:
 
 TABLES: Final = TableCache(_CACHE_BYTES)
 """The tables that all oracles of this process share."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=TABLES.renew_lock)

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, Final
 
-from budget_envs.errors import OptionError, did_you_mean
+from budget_envs.errors import BudgetEnvsError, OptionError, did_you_mean
 from budget_envs.evaluation.policy import Policy, check_policy
 
 __all__ = ["POLICIES", "make_policy"]
@@ -17,6 +17,12 @@ POLICIES: Final[Mapping[str, str]] = {
     "oracle": "budget_envs.agents.policies.oracle_policy:OraclePolicy",
     "shortest_path": "budget_envs.agents.policies.frozen_lake:ShortestPathPolicy",
     "scripted": "budget_envs.agents.policies.scripted_policy:ScriptedPolicy",
+    "gold": "budget_envs.agents.policies.code:GoldPolicy",
+    "gold_after_failures": "budget_envs.agents.policies.code:GoldAfterFailuresPolicy",
+    "null": "budget_envs.agents.policies.code:NullPolicy",
+    "sql_gold": "budget_envs.agents.policies.sql:SqlGoldPolicy",
+    "sql_explore_then_gold": "budget_envs.agents.policies.sql:SqlExploreThenGoldPolicy",
+    "sql_null": "budget_envs.agents.policies.sql:SqlNullPolicy",
 }
 """Short names, and the classes that they stand for."""
 
@@ -37,15 +43,26 @@ def make_policy(name: str, **settings: Any) -> Policy:
     """
     kind = _load(name)
     _check_settings(name, kind, settings)
-    policy = kind(**settings)
+    try:
+        policy = kind(**settings)
+    except BudgetEnvsError:
+        raise
+    except Exception as error:
+        raise OptionError(
+            f"policy {name!r} cannot be made with settings {settings!r:.200}: {_what(error)}"
+        ) from error
     check_policy(policy)
     return policy  # type: ignore[no-any-return]
+
+
+def _what(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}."
 
 
 def _check_settings(name: str, kind: Any, settings: Mapping[str, Any]) -> None:
     try:
         parameters = inspect.signature(kind).parameters
-    except ValueError:  # a builtin: no policy, as will be seen
+    except (ValueError, TypeError):  # a builtin: no policy, as will be seen
         return
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return
@@ -70,8 +87,10 @@ def _load(name: str) -> Any:
         )
     try:
         kind = getattr(importlib.import_module(module), attribute)
-    except (ModuleNotFoundError, AttributeError, ValueError) as error:
-        raise OptionError(f"no policy {name!r}: {error}.") from error
+    except BudgetEnvsError:
+        raise
+    except Exception as error:  # whatever the module does when it is imported
+        raise OptionError(f"no policy {name!r}: {_what(error)}") from error
     if not callable(kind):
         raise OptionError(f"no policy {name!r}: {kind!r} is no class.")
     return kind

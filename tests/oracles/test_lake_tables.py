@@ -1,6 +1,10 @@
 """The tables and their cache: shared, bounded, and never a reason for another answer."""
 
+import os
+import subprocess
 import sys
+import textwrap
+import threading
 
 import numpy as np
 import pytest
@@ -133,3 +137,62 @@ def test_a_cache_that_keeps_nothing_gives_the_same_answers(
     monkeypatch.setattr("budget_envs.oracles.frozen_lake.TABLES", TableCache(1))
     oracle = FrozenLakeOracle()
     assert [oracle.values(env) for env in envs] == expected
+
+
+def test_threads_leave_the_count_of_bytes_right():
+    cache = TableCache(6 * LakeTable(LAKE, 1.0, 10).nbytes)
+    wanted = [(lake, turns) for turns in (3, 9, 6) for lake in lakes(8)]
+    errors = []
+
+    def use(offset):
+        try:
+            for place in range(150):
+                lake, turns = wanted[(place * (offset + 1)) % len(wanted)]
+                table = cache.get(lake, 1.0, turns)
+                assert (table.lake.id, table.most >= turns) == (lake.id, True)
+        except Exception as error:
+            errors.append(error)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=use, args=(number,)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert errors == []
+    assert cache.nbytes == sum(table.nbytes for table in cache._tables.values())
+    assert cache.nbytes <= cache.capacity
+
+
+def test_a_thread_that_was_slower_gets_the_table_that_is_there(monkeypatch):
+    cache, made = TableCache(10**9), []
+
+    class Raced(LakeTable):
+        def __init__(self, lake, success_rate, turns):
+            super().__init__(lake, success_rate, turns)
+            if not made:  # meanwhile another thread asks for more turns
+                made.append(self)
+                made.append(cache.get(lake, success_rate, turns + 4))
+
+    monkeypatch.setattr(lake_tables, "LakeTable", Raced)
+    assert cache.get(LAKE, 1.0, 5) is made[1]
+    assert (len(cache), cache.nbytes) == (1, made[1].nbytes)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_a_process_that_is_forked_while_a_thread_holds_the_lock_is_not_stuck():
+    script = """
+        import os
+        from budget_envs.oracles.lake_tables import TABLES
+        TABLES._lock.acquire()
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if TABLES._lock.acquire(timeout=5) else 1)
+        raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(script)]
+    assert subprocess.run(command, timeout=60).returncode == 0

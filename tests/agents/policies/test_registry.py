@@ -63,3 +63,28 @@ def test_listing_the_names_loads_no_policy():
         "assert 'budget_envs.agents.policies.random_policy' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("..x:Y", {}),
+        ("json:loads", {}),
+        ("broken_agent:Raises", {}),
+        ("syntax_agent:Any", {}),
+        ("import_agent:Any", {}),
+        ("scripted", {"actions": 5}),
+    ],
+)
+def test_whatever_keeps_a_policy_from_being_made_is_named(name, settings, tmp_path, monkeypatch):
+    sources = {
+        "broken_agent": "class Raises:\n    def __init__(self):\n        raise KeyError('x')\n",
+        "syntax_agent": "class :\n",
+        "import_agent": "from math import nothing\n",
+    }
+    for module, source in sources.items():
+        (tmp_path / f"{module}.py").write_text(source, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(OptionError, match="policy") as caught:
+        make_policy(name, **settings)
+    assert name in str(caught.value) or "actions" in str(caught.value)
