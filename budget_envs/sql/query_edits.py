@@ -125,7 +125,8 @@ def _select(node: Node) -> Iterator[Edit]:
     for clause in ("where", "having"):
         if node.args.get(clause) and not _has_join_condition(node.args[clause]):
             yield Edit(
-                "condition dropped", lambda node, clause=clause: _setting(node, clause, None)  # type: ignore[misc]  # a default binds it
+                "condition dropped",
+                lambda node, clause=clause: _setting(node, clause, None),  # type: ignore[misc]  # a default binds it
             )
     if node.args.get("distinct"):
         yield Edit("duplicates", lambda node: _setting(node, "distinct", None))

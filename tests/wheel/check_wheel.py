@@ -16,6 +16,10 @@ NEEDED = (
     "budget_envs/oracles/frozen_lake.py",
     "budget_envs/agents/policy.py",
     "budget_envs/cli/main.py",
+    "budget_envs/tasks/registry.toml",
+    "budget_envs/tasks/exclusions/mbpp.json",
+    "budget_envs/sandbox/zygote.py",
+    "budget_envs/evaluation/report/templates/page.html",
 )
 PROGRAM = """
 import gymnasium as gym, budget_envs, pathlib, sys
