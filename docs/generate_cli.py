@@ -27,6 +27,11 @@ EXAMPLES = {
     ],
     "compare": ["budget-envs compare runs/results.sqlite random oracle"],
     "report": ["budget-envs report runs/results.sqlite --html runs/report.html"],
+    "tasks": [
+        "budget-envs tasks list",
+        "budget-envs tasks show deepcoder_synthetic",
+        "budget-envs tasks verify deepcoder_synthetic --limit 4 --sandbox process",
+    ],
     "bench": ["budget-envs bench budget_envs/FrozenLake-v0 --steps 2000 --set show_budget=true"],
     "doctor": ["budget-envs doctor"],
 }

@@ -14,7 +14,7 @@ from typing import Any, Final
 from budget_envs.cli.ids import lacks
 from budget_envs.cli.output import console, print_json
 from budget_envs.cli.parameters import Flag
-from budget_envs.registration import PRESETS
+from budget_envs.registration import PRESETS, Preset
 from budget_envs.version import __version__
 
 __all__ = ["doctor"]
@@ -27,7 +27,7 @@ _EXTRA: Final = re.compile(r"""extra\s*==\s*['"](?P<extra>[\w.-]+)['"]""")
 def doctor(*, json: Flag = False) -> None:
     """Say what is installed and what each environment lacks, for a person or a bug report.
 
-    Every environment is made and starts an episode.
+    Every environment is made and starts an episode. What cannot be examined is a finding too.
 
     Args:
         json: Print one JSON document.
@@ -58,10 +58,15 @@ def _examine() -> dict[str, Any]:
             for extra, names in requirements.items()
             if extra
         },
-        "environments": {preset.id: lacks(preset, start=True) for preset in PRESETS},
+        "environments": {preset.id: _environment(preset) for preset in PRESETS},
         "sandbox": _sandbox(),
         "cache": _cache(),
     }
+
+
+def _failure(error: Exception) -> str:
+    """Say what examining a part failed with: whatever is wrong with one is a finding."""
+    return f"{type(error).__name__}: {error}"
 
 
 def _requirements() -> dict[str, list[str]]:
@@ -101,18 +106,39 @@ def _version(name: str) -> str | None:
         return None
 
 
+def _environment(preset: Preset) -> list[str]:
+    try:
+        return lacks(preset, start=True)
+    except Exception as error:
+        return [_failure(error)]
+
+
 def _sandbox() -> dict[str, Any] | None:
     """Return what this machine offers to confine code; ``None`` where there is no sandbox."""
     try:
-        landlock = import_module("budget_envs.sandbox.landlock")
+        sandbox = import_module("budget_envs.sandbox")
+        tiers = {name: problem or "works" for name, problem in sandbox.available().items()}
     except ImportError:
         return None
+    except Exception as error:
+        tiers = {"problem": _failure(error)}
     return {
         "platform": f"{platform.system()} {platform.release()} on {platform.machine()}",
-        "landlock_abi": landlock.abi_version() if sys.platform == "linux" else 0,
+        "landlock_abi": _landlock_abi(),
         "seccomp": _kernel_has_seccomp(),
         "user_namespaces": _read_number("/proc/sys/user/max_user_namespaces"),
+        **tiers,
     }
+
+
+def _landlock_abi() -> int | None:
+    """Return the version of the kernel's interface, 0 without it, ``None`` if nobody can say."""
+    if sys.platform != "linux":
+        return 0
+    try:
+        return int(import_module("budget_envs.sandbox.landlock").abi_version())
+    except Exception:
+        return None
 
 
 def _kernel_has_seccomp() -> bool:
@@ -132,14 +158,14 @@ def _read_number(path: str) -> int | None:
 
 def _cache() -> dict[str, Any]:
     """Return the folder for task files, and why it cannot be written to, if so."""
-    from budget_envs.tasks import cache_folder
-
-    folder = cache_folder()
-    existing = next(place for place in (folder, *folder.parents) if place.exists())
-    problem = None
     try:
+        folder: Path = import_module("budget_envs.tasks").cache_folder()
+    except Exception as error:
+        return {"folder": None, "problem": _failure(error)}
+    try:
+        existing = next(place for place in (folder, *folder.parents) if place.exists())
         with tempfile.TemporaryFile(dir=existing):
-            pass
+            problem = None
     except OSError as error:
         problem = f"{error.strerror or error}: set BUDGET_ENVS_CACHE to a folder you can write to"
     return {"folder": os.fspath(folder), "problem": problem}
@@ -165,5 +191,5 @@ def _print_findings(findings: dict[str, Any]) -> None:
     for name, value in (findings["sandbox"] or {"": "none in this installation"}).items():
         grid.add_row(f"sandbox {name.replace('_', ' ')}".strip(), str(value))
     cache = findings["cache"]
-    grid.add_row("cache", f"{cache['folder']} ({cache['problem'] or 'can be written to'})")
+    grid.add_row("cache", f"{cache['folder'] or '-'} ({cache['problem'] or 'can be written to'})")
     console().print(grid)

@@ -17,6 +17,7 @@ from budget_envs.cli.settings import PolicyChoice, Settings
 from budget_envs.evaluation import Plan, Policy, Store, make_plan, run_plan
 from budget_envs.evaluation.report import as_plain, print_report, summarize
 from budget_envs.evaluation.report.text import visible
+from budget_envs.evaluation.workers import check_workers
 
 __all__ = ["evaluate"]
 
@@ -47,7 +48,8 @@ def evaluate(
 
     Args:
         id: The environment.
-        policy: random, oracle, shortest_path, scripted or any module:Class; with settings as in
+        policy: random, oracle, shortest_path, scripted, gold, gold_after_failures, null, sql_gold,
+            sql_explore_then_gold, sql_null or any module:Class; with settings as in
             scripted={"actions": ["Right"]}. May be repeated: one run each.
         budgets: Turn budgets T: numbers such as 2,4,8, or shares of the id's own such as 25%,100%.
             By default 25%,50%,75%,100%.
@@ -155,6 +157,7 @@ def _describe_run(settings: Settings, plan: Plan) -> dict[str, Any]:
 
 
 def _play(settings: Settings, planned: Iterable[_Planned], *, as_json: bool) -> None:
+    check_workers(settings.workers)  # type: ignore[arg-type]  # it is what finds out
     Path(settings.database).parent.mkdir(parents=True, exist_ok=True)
     with Store.open(settings.database, create=True) as store:
         run_ids = [_play_run(settings, each, store) for each in planned]

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import difflib
-import json
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TextIO
 
 import gymnasium as gym
 import numpy as np
 
-from budget_envs.errors import OptionError, SnapshotError, UnsupportedError
+from budget_envs.cli.actions import read_action
+from budget_envs.errors import OptionError, SnapshotError
 from budget_envs.evaluation.report.text import visible
 from budget_envs.snapshot import Snapshot, inner_snapshot, restore_inner
-from budget_envs.wrappers.base import has_text
+from budget_envs.wrappers.base import has_text, layers
+from budget_envs.wrappers.show_budget import ShowBudget
 
-__all__ = ["Game", "read_action"]
+__all__ = ["Game"]
 
+_WELCOME: Final = "Type an action and Enter. :undo takes a turn back, :help says more, :q quits.\n"
 _FENCE: Final = '"""'
 _PROMPT: Final = "> "
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
@@ -56,7 +59,7 @@ class Game:
         self.env = env
         self._stream = stream
         self._is_text = has_text(env.observation_space)
-        self._shows_budget = shows_budget and not self._is_text
+        self._shows_budget = shows_budget and not _is_told(env)
         self._first: tuple[Any, dict[str, Any]] = ("", {})
         self._turns: list[_Turn] = []
 
@@ -66,9 +69,10 @@ class Game:
         return bool(self._turns) and (self._turns[-1].terminated or self._turns[-1].truncated)
 
     def begin(self, seed: int) -> None:
-        """Start the episode and show the first observation."""
-        self._first = self.env.reset(seed=seed)
+        """Start the episode; show how to play, and the first observation."""
+        self._first = self.env.reset(seed=seed)  # where it fails, nothing has been shown yet
         self._turns = []
+        self.say(_WELCOME)
         self._show(*self._first)
 
     def play_on(self) -> None:
@@ -154,8 +158,10 @@ class Game:
             return
         restore_inner(self.env, before)
         self._turns.pop()
-        last = self._turns[-1] if self._turns else None
-        self._show(*((last.observation, last.info) if last else self._first))
+        if self._turns:
+            self._show_turn(self._turns[-1])
+        else:
+            self._show(*self._first)
 
     # Turns.
 
@@ -169,8 +175,7 @@ class Game:
         observation, reward, terminated, truncated, info = self.env.step(action)
         turn = _Turn(action, observation, float(reward), terminated, truncated, info, before)
         self._turns.append(turn)
-        self._show(observation, info)
-        self._judge(turn)
+        self._show_turn(turn)
         if self.is_over:
             self.say(self._ending(turn))
             if sys.stdin.isatty():
@@ -182,15 +187,17 @@ class Game:
         except SnapshotError:
             return None
 
+    def _show_turn(self, turn: _Turn) -> None:
+        self._show(turn.observation, turn.info)
+        self._judge(turn)
+
     def _show(self, observation: Any, info: dict[str, Any]) -> None:
         if self.env.render_mode == "ansi" and not self._is_text:
             self._draw(str(self.env.render()))
         self.say(observation if self._is_text else _compact(observation))
-        budget = info.get("budget") or {}
-        if self._shows_budget and budget:
-            amounts = {name: amount for name, amount in budget.items() if isinstance(amount, dict)}
-            left = [f"{a['remaining']} of {a['limit']} {name}" for name, a in amounts.items()]
-            self.say(f"[left: {', '.join(left)}]")
+        left = _left(_fields(info, "budget")) if self._shows_budget else ""
+        if left:
+            self.say(f"[left: {left}]")
 
     def _draw(self, picture: str) -> None:
         """Show a picture in text, with its colours only where there are any."""
@@ -205,8 +212,8 @@ class Game:
     def _judge(self, turn: _Turn) -> None:
         if turn.info.get("injected"):
             self.say(f"(injected: {turn.info['injected']})")
-        oracle = turn.info.get("oracle")
-        if oracle:
+        oracle = _fields(turn.info, "oracle")
+        if {"value", "best", "best_actions"} <= oracle.keys():
             best = " or ".join(str(action) for action in oracle["best_actions"])
             named = f" ({best})" if best else ""
             self.say(f"(oracle: worth {oracle['value']:.3f}, best {oracle['best']:.3f}{named})")
@@ -215,7 +222,7 @@ class Game:
         info, count = turn.info, len(self._turns)
         turns = f"{count} turn{'s' if count != 1 else ''}"
         verdict = info.get("verdict")
-        exhausted = (info.get("budget") or {}).get("exhausted")
+        exhausted = _fields(info, "budget").get("exhausted")
         if verdict == "pass":
             return f"Solved in {turns}."
         if verdict == "void":
@@ -228,38 +235,33 @@ class Game:
         return f"The episode ended after {turns}, with a return of {total:g}."
 
 
-def read_action(space: gym.Space[Any], text: str) -> Any:
-    """Return the action that a line means: text, an integer, or an array as a JSON list.
-
-    Raises:
-        OptionError: If the line is no member of the space; it says what is.
-        UnsupportedError: If the space has other members than these.
-    """
-    if has_text(space):
-        return text
-    if not isinstance(
-        space,
-        gym.spaces.Discrete | gym.spaces.Box | gym.spaces.MultiDiscrete | gym.spaces.MultiBinary,
-    ):
-        raise UnsupportedError(f"play reads text, integers and lists of numbers, not {space}.")
-    action = _read_numbers(text, space.dtype)
-    if action is None or not space.contains(action):
-        raise OptionError(f"expected an action of {space}, got {text!r:.80}.")
-    return action
+def _is_told(env: gym.Env[Any, Any]) -> bool:
+    """Return whether a layer tells what remains in its text, or was made to keep it quiet."""
+    is_text = has_text(env.observation_space)
+    shown = [layer for layer in layers(env) if isinstance(layer, ShowBudget)]
+    return any(is_text or layer.when == "never" for layer in shown)
 
 
-def _read_numbers(text: str, dtype: Any) -> Any:
-    """Return JSON as numbers of a type that holds them exactly, or ``None``."""
-    try:
-        numbers = np.asarray(json.loads(text))
-    except (ValueError, RecursionError):  # no JSON, or lists of different lengths
-        return None
-    wanted = np.dtype(dtype)
-    if numbers.dtype.kind not in ("iuf" if wanted.kind == "f" else "iu"):
-        return None
-    if wanted.kind != "f" and np.any(numbers != numbers.astype(wanted)):
-        return None
-    return numbers.astype(wanted)[()]
+def _fields(info: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return a mapping of an info; other projects may use the name for something else."""
+    value = info.get(name)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _left(budget: Mapping[str, Any]) -> str:
+    amounts = {name: amount for name, amount in budget.items() if isinstance(amount, Mapping)}
+    return ", ".join(
+        f"{_short(amount['remaining'])} of {_short(amount['limit'])} {name}"
+        for name, amount in amounts.items()
+        if {"remaining", "limit"} <= amount.keys()
+    )
+
+
+def _short(amount: Any) -> Any:
+    """Return an amount as people write it: whole numbers without a point, others to 0.01."""
+    if not isinstance(amount, float):
+        return amount
+    return int(amount) if amount.is_integer() else round(amount, 2)
 
 
 def _compact(observation: Any) -> str:

@@ -12,17 +12,18 @@ import gymnasium as gym
 
 import budget_envs  # noqa: F401  # registers the ids
 from budget_envs.errors import BudgetEnvsError, OptionError, did_you_mean
+from budget_envs.evaluation.env_maker import is_from_factory
 from budget_envs.oracle import load_oracle
-from budget_envs.registration import FAMILIES, PRESETS, Preset
+from budget_envs.registration import PRESETS, Preset, family_of
 
 __all__ = [
     "explained_keywords",
     "find_id",
-    "is_ours",
     "lacks",
     "make_env",
     "oracle_kind",
     "read_keywords",
+    "takes_our_keywords",
 ]
 
 _MISSING = (BudgetEnvsError, ImportError, OSError, gym.error.Error)
@@ -50,9 +51,9 @@ def find_id(name: str) -> str:
     return f"{module}:{newest}" if module else newest
 
 
-def is_ours(env_id: str) -> bool:
-    """Return whether an id is one of this package."""
-    return env_id.rpartition(":")[2] in {preset.id for preset in PRESETS}
+def takes_our_keywords(env_id: str) -> bool:
+    """Return whether an id is one of this package, or registered by another through it."""
+    return is_from_factory(gym.registry[env_id.rpartition(":")[2]])
 
 
 def make_env(env_id: str, keywords: Mapping[str, Any]) -> gym.Env[Any, Any]:
@@ -67,14 +68,17 @@ def make_env(env_id: str, keywords: Mapping[str, Any]) -> gym.Env[Any, Any]:
 
 @contextmanager
 def explained_keywords(env_id: str, keywords: Mapping[str, Any]) -> Iterator[None]:
-    """Turn the `TypeError` of an environment that does not know a keyword into misuse."""
+    """Turn what an environment breaks at while it is made with keywords into misuse of these."""
     try:
         yield
-    except TypeError as error:
-        if "unexpected keyword argument" not in str(error):
+    except (BudgetEnvsError, gym.error.Error, OSError):
+        raise
+    except Exception as error:
+        if not keywords:
             raise
+        given = ", ".join(f"{name}={value!r:.80}" for name, value in keywords.items())
         raise OptionError(
-            f"{env_id} does not take all of {', '.join(keywords)}: {error}."
+            f"{env_id} does not take all of {given}: {type(error).__name__}: {error}."
         ) from error
 
 
@@ -119,7 +123,7 @@ def oracle_kind(preset: Preset) -> str | None:
     Raises:
         BudgetEnvsError: If the oracle needs something that is missing.
     """
-    entry = FAMILIES[preset.family].oracle
+    entry = family_of(preset.family).oracle
     if entry is None:
         return None
     return "exact" if load_oracle(entry).exact else "indicative"
@@ -130,6 +134,13 @@ def _import(module: str, name: str) -> None:
         importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise OptionError(f"environment {name!r}: there is no module {error.name!r}.") from error
+    except BudgetEnvsError:
+        raise
+    except Exception as error:  # a name that is none, or whatever the module does
+        raise OptionError(
+            f"environment {name!r}: module {module!r} cannot be imported: "
+            f"{type(error).__name__}: {error}."
+        ) from error
 
 
 def _version(env_id: str) -> int:

@@ -8,7 +8,7 @@ from budget_envs.cli.ids import lacks, oracle_kind
 from budget_envs.cli.output import console, print_json
 from budget_envs.cli.parameters import Flag
 from budget_envs.errors import BudgetEnvsError
-from budget_envs.registration import FAMILIES, PRESETS, Preset
+from budget_envs.registration import PRESETS, Preset, family_of
 
 __all__ = ["list_ids"]
 
@@ -39,7 +39,7 @@ def _describe(preset: Preset) -> dict[str, Any]:
         "turns": preset.turns,
         "settings": dict(preset.settings),
         "oracle": oracle,
-        "has_native_vector": FAMILIES[preset.family].vector is not None,
+        "has_native_vector": family_of(preset.family).vector is not None,
         "missing": missing,
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -20,6 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit code: 0; 1 where something is missing, unreadable or damaged; 2 for misuse; 130
         after Ctrl-C; 141 where nobody reads the output.
     """
+    _open_closed_streams()
     try:
         require("cyclopts", "eval")
         require("rich", "eval")
@@ -32,3 +34,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return run(sys.argv[1:] if argv is None else argv)
     except KeyboardInterrupt:  # before a command began
         return 130
+
+
+def _open_closed_streams() -> None:
+    """Let a standard stream that the shell has closed read and write nothing.
+
+    Python has ``None`` in its place, and the next file that is opened would get its number.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # for good

@@ -44,13 +44,24 @@ def plain_values(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
-def console(*, stderr: bool = False) -> Console:
-    """Return a console that prints text as it stands, without markup or highlighting."""
+def console(*, stderr: bool = False, width_of_files: int | None = _WIDTH_OF_FILES) -> Console:
+    """Return a console that prints text as it stands, without markup or highlighting.
+
+    It raises `BrokenPipeError` where nobody reads any more, as ``print`` does.
+
+    Args:
+        stderr: Print to standard error instead of standard output.
+        width_of_files: Columns where the output is no terminal; ``None`` for rich's own number.
+    """
     from rich.console import Console
 
+    class PlainConsole(Console):
+        def on_broken_pipe(self) -> None:  # rich's own ends the program, with another exit code
+            raise BrokenPipeError
+
     stream: TextIO = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() else _WIDTH_OF_FILES
-    return Console(file=stream, width=width, markup=False, highlight=False, emoji=False)
+    width = None if stream.isatty() else width_of_files
+    return PlainConsole(file=stream, width=width, markup=False, highlight=False, emoji=False)
 
 
 def tolerate_any_text() -> None:

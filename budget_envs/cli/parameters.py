@@ -11,13 +11,16 @@ from cyclopts import Parameter, Token
 __all__ = ["Flag", "Integer", "OptionalInteger", "Texts"]
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
+_MAX_DIGITS: Final = 20  # no setting is near it
 
 
 def _read_integer(kind: Any, tokens: Sequence[Token]) -> int:
     """Read an integer, and no number that would have to be rounded to one."""
     text = tokens[0].value
     if not _INTEGER.fullmatch(text):
-        raise ValueError(f"expected an integer, got {text!r}.")
+        raise ValueError(f"expected an integer, got {text!r:.80}.")
+    if len(text) > _MAX_DIGITS:
+        raise ValueError(f"expected an integer of at most {_MAX_DIGITS} digits, got {text[:20]}….")
     return int(text)
 
 

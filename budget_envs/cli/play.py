@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Final
+from typing import Any
 
 import gymnasium as gym
 
 from budget_envs.cli.game import Game
-from budget_envs.cli.ids import find_id, is_ours, make_env, read_keywords
+from budget_envs.cli.ids import find_id, make_env, read_keywords, takes_our_keywords
 from budget_envs.cli.output import print_json
 from budget_envs.cli.parameters import Flag, Integer, OptionalInteger, Texts
 from budget_envs.errors import OptionError
 from budget_envs.wrappers import InteractionBudget
 
 __all__ = ["play"]
-
-_WELCOME: Final = "Type an action and Enter. :undo takes a turn back, :help says more, :q quits.\n"
 
 
 def play(
@@ -38,17 +36,19 @@ def play(
     Args:
         id: An environment, of this package or any other that Gymnasium knows.
         budget: Turns; without it, as many as the id comes with.
-        seed: Picks the task and the luck.
+        seed: Picks the task and the luck; 0 or more.
         show_budget: Say after every turn what remains.
         oracle: Say after every turn what the action was worth, and what would have been best.
         set: A keyword of the environment, as key=value with a JSON value. May be repeated.
         json: Print the game as one JSON document; the game itself goes to standard error.
     """
+    if seed < 0:
+        raise OptionError(f"--seed must be at least 0, got {seed!r}.")
     env_id, keywords = find_id(id), read_keywords(set)
     env = _make(env_id, keywords, budget, shown=show_budget, oracle=oracle)
-    game = Game(env, sys.stderr if json else sys.stdout, shows_budget=show_budget)
+    shows_budget = show_budget and keywords.get("show_budget") is not False
+    game = Game(env, sys.stderr if json else sys.stdout, shows_budget=shows_budget)
     try:
-        game.say(_WELCOME)
         game.begin(seed)
         game.play_on()
     finally:
@@ -60,7 +60,7 @@ def play(
 def _make(
     env_id: str, keywords: dict[str, Any], budget: int | None, *, shown: bool, oracle: bool
 ) -> gym.Env[Any, Any]:
-    if not is_ours(env_id):
+    if not takes_our_keywords(env_id):
         return _make_other(env_id, keywords, budget, oracle=oracle)
     if budget is not None:
         keywords = {**keywords, "budget": budget}

@@ -1,4 +1,4 @@
-"""A progress bar on standard error, where that is a terminal; lines of text elsewhere."""
+"""A progress bar on standard error, where that is a terminal; a line of text elsewhere."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from contextlib import contextmanager
 
 from budget_envs.cli.output import console
 from budget_envs.evaluation import Progress
+from budget_envs.evaluation.report.text import visible
 
 __all__ = ["shown_progress"]
 
 
 @contextmanager
-def shown_progress(name: str, total: int) -> Iterator[Callable[[Progress], None] | None]:
+def shown_progress(name: str, total: int) -> Iterator[Callable[[Progress], None]]:
     """Show how an evaluation gets on, and give what is to be called with its progress.
 
     Args:
@@ -21,22 +22,22 @@ def shown_progress(name: str, total: int) -> Iterator[Callable[[Progress], None]
         total: Its episodes.
     """
     if not sys.stderr.isatty():
-        print(f"{name}: {total:,} episode{'s' if total != 1 else ''}", file=sys.stderr, flush=True)
-        yield None
+        yield _Line(name)
         return
     from rich import progress
 
+    name = visible(name)
     bar = progress.Progress(
         progress.TextColumn("{task.description}", markup=False),
         progress.BarColumn(),
         progress.MofNCompleteColumn(),
         progress.TextColumn("{task.fields[rate]}"),
         progress.TimeRemainingColumn(),
-        progress.TextColumn("{task.fields[problems]}"),
+        progress.TextColumn("{task.fields[notes]}", markup=False),
         console=console(stderr=True),
     )
     with bar:
-        task = bar.add_task(name, total=total, rate="", problems="")
+        task = bar.add_task(name, total=total, rate="", notes="")
 
         def update(state: Progress) -> None:
             elapsed = bar.tasks[0].elapsed or 0.0
@@ -45,11 +46,34 @@ def shown_progress(name: str, total: int) -> Iterator[Callable[[Progress], None]
                 task,
                 completed=state.done,
                 rate=f"{played / elapsed:,.0f} episodes/s" if elapsed > 0 else "",
-                problems=_problems(state),
+                notes=_notes(state),
             )
 
         yield update
 
 
-def _problems(state: Progress) -> str:
-    return f"{state.dead} ended by errors, {state.void} of them void" if state.dead else ""
+class _Line:
+    """Prints one line when an evaluation begins, and nothing more."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._is_printed = False
+
+    def __call__(self, state: Progress) -> None:
+        if not self._is_printed:
+            count = f"{state.total:,} episode{'s' if state.total != 1 else ''}"
+            stored = f", {_stored(state)}" if state.resumed else ""
+            print(f"{visible(self._name)}: {count}{stored}", file=sys.stderr, flush=True)
+        self._is_printed = True
+
+
+def _stored(state: Progress) -> str:
+    count = "all" if state.resumed == state.total else f"{state.resumed:,}"
+    return f"{count} of them in the database already"
+
+
+def _notes(state: Progress) -> str:
+    notes = [_stored(state)] if state.resumed else []
+    if state.dead:
+        notes.append(f"{state.dead} ended by errors, {state.void} of them void")
+    return "; ".join(notes)

@@ -9,6 +9,7 @@ from budget_envs.cli.parameters import Flag
 from budget_envs.cli.results import find_runs
 from budget_envs.evaluation import Store
 from budget_envs.evaluation.report import as_plain, print_report, summarize, write_html
+from budget_envs.evaluation.report.html import check_target
 
 __all__ = ["report"]
 
@@ -22,6 +23,8 @@ def report(database: Path, /, *runs: str, html: Path | None = None, json: Flag =
         html: Write the report with its charts and its trajectory viewer to this file.
         json: Print one JSON document.
     """
+    if html is not None:
+        check_target(html)
     with Store.open(database) as store:
         run_ids = [run.run_id for run in find_runs(store, runs)]
         summary = summarize(store, run_ids)

@@ -16,6 +16,9 @@ from budget_envs.text_env import TASK_SPLITS
 __all__ = ["PolicyChoice", "Settings"]
 
 
+_MAX_DIGITS: Final = 20  # of a number in a text; no setting is near it
+
+
 @dataclass(frozen=True, slots=True)
 class PolicyChoice:
     """A policy by name, with its settings.
@@ -163,7 +166,13 @@ def _budgets(name: str, value: Any) -> tuple[int | str, ...]:
 
 def _budget(part: Any) -> int | str:
     text = part.strip() if isinstance(part, str) else part
-    return int(text) if isinstance(text, str) and text.isascii() and text.isdigit() else text
+    return _whole(text) if isinstance(text, str) else text
+
+
+def _whole(text: str) -> int | str:
+    """Return digits as a number, and any other text as it is: also digits that no limit has."""
+    is_digits = text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS
+    return int(text) if is_digits else text
 
 
 def _tasks(name: str, value: Any) -> int | tuple[str, ...]:
@@ -184,10 +193,9 @@ def _split(name: str, value: Any) -> str:
 def _workers(name: str, value: Any) -> int | str:
     if value == "ray":
         return "ray"
-    is_digits = isinstance(value, str) and value.isascii() and value.isdigit()
-    count = _integer(name, int(value) if is_digits else value)
-    if count < 1:
-        raise OptionError(f"{name} must be a positive integer or 'ray', got {value!r}.")
+    count = _whole(value) if isinstance(value, str) else value
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise OptionError(f"{name} must be a positive integer or 'ray', got {value!r:.80}.")
     return count
 
 

@@ -93,7 +93,12 @@ class QualityComparison:
 
 
 def compare(
-    values: ArrayLike, baseline: ArrayLike, *, seed: int = 0, level: float = 0.95
+    values: ArrayLike,
+    baseline: ArrayLike,
+    *,
+    seed: int = 0,
+    level: float = 0.95,
+    num_resamples: int = 1000,
 ) -> QualityComparison:
     """Compare two policies in the same states.
 
@@ -102,6 +107,7 @@ def compare(
         baseline: ``(states, G)``, the second's, in the same states.
         seed: Of the bootstrap.
         level: Nominal coverage of the intervals in (0, 1).
+        num_resamples: Resamples of the states.
 
     Raises:
         OptionError: If the two do not have the same states.
@@ -111,7 +117,7 @@ def compare(
 
     def average(numbers: NDArray[Any]) -> Interval:
         by_state = {f"{index:09d}": [float(number)] for index, number in enumerate(numbers)}
-        return mean_interval(by_state, seed=seed, level=level)
+        return mean_interval(by_state, seed=seed, level=level, num_resamples=num_resamples)
 
     better, worse = kept > _TIE, kept < -_TIE
     return QualityComparison(
@@ -147,6 +153,7 @@ def compare_by_position(
     num_buckets: int = 5,
     seed: int = 0,
     level: float = 0.95,
+    num_resamples: int = 1000,
 ) -> list[QualityBucket]:
     """Compare two policies early and late in episodes.
 
@@ -157,6 +164,7 @@ def compare_by_position(
         num_buckets: Equal parts of an episode.
         seed: Of the bootstrap.
         level: Nominal coverage of the intervals in (0, 1).
+        num_resamples: Resamples of the states.
     """
     ours, theirs = np.asarray(values, dtype=np.float64), np.asarray(baseline, dtype=np.float64)
     _difference(ours, theirs)
@@ -166,7 +174,11 @@ def compare_by_position(
             low=number / num_buckets,
             high=(number + 1) / num_buckets,
             comparison=compare(
-                ours[bucket == number], theirs[bucket == number], seed=seed, level=level
+                ours[bucket == number],
+                theirs[bucket == number],
+                seed=seed,
+                level=level,
+                num_resamples=num_resamples,
             ),
         )
         for number in range(num_buckets)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,11 @@ __all__ = ["APPLICATION_ID", "SCHEMA_VERSION", "connect", "explained"]
 APPLICATION_ID: Final = 0x62656E76  # "benv": marks the file as ours
 SCHEMA_VERSION: Final = 1
 _MAGIC: Final = b"SQLite format 3\x00"
+_LOOKS: Final = 4  # how often a short file is looked at again
+_PAUSE_S: Final = 0.02
+_NO_ROOM: Final = frozenset(
+    {"SQLITE_FULL", "SQLITE_IOERR_SHMSIZE", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_TRUNCATE"}
+)
 
 
 @contextmanager
@@ -24,11 +30,12 @@ def explained(path: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise DataError(f"results database {path!r}: {_explain(error)}") from error
+        raise DataError(f"results database {path!r}: {_explain(error, path)}") from error
 
 
-def _explain(error: sqlite3.Error) -> str:
-    text = str(error)
+def _explain(error: sqlite3.Error, path: str) -> str:
+    name = getattr(error, "sqlite_errorname", None) or ""
+    text = f"{error}, {name}" if name else str(error)
     kept = "Episodes that were stored before stay; the same command continues where it stopped."
     if "locked" in text or "busy" in text:
         return f"another program is writing to it ({text}). Close that program, or wait. {kept}"
@@ -39,9 +46,18 @@ def _explain(error: sqlite3.Error) -> str:
             f"it is damaged ({text}) and was not changed. Save a copy; "
             "`sqlite3 FILE .recover` brings back what is readable."
         )
-    if "full" in text:
-        return f"no space is left on the disk ({text}). Make room. {kept}"
+    if name in _NO_ROOM or "full" in text:
+        return (
+            f"no space is left on the disk, or the file has reached a size limit ({text}). Make "
+            f"room. {kept}"
+        )
     if "readonly" in text or "unable to open" in text:
+        if _has_log(Path(path)):
+            return (
+                f"it cannot be opened for writing ({text}), and its newest part is in the log "
+                f"{Path(path).name}-wal beside it, which is not read without writing. Copy both "
+                "files to a folder that is writable, and open the copy."
+            )
         return f"it cannot be opened for writing ({text}). Check that its folder is writable."
     return f"{text}."
 
@@ -63,7 +79,10 @@ def connect(path: str, schema: str, *, create: bool, timeout_s: float) -> sqlite
             cut short, damaged, or locked for too long. Such a file is left as it is.
     """
     if path != ":memory:":
-        _check_file(Path(path), create)
+        try:
+            _check_file(Path(path), create)
+        except OSError as error:
+            raise DataError(f"results database {path!r} cannot be read: {error}.") from error
     with explained(path):
         connection = sqlite3.connect(
             _address(path, create), timeout=timeout_s, isolation_level=None, uri=True
@@ -81,15 +100,23 @@ def _address(path: str, create: bool) -> str:
     if path == ":memory:":
         return path
     file = Path(path).absolute()
-    log = file.with_name(f"{file.name}-wal")
-    is_fixed = not create and not os.access(file.parent, os.W_OK) and not log.exists()
+    is_fixed = not create and not os.access(file.parent, os.W_OK) and not _has_log(file)
     return f"{file.as_uri()}?immutable=1" if is_fixed else file.as_uri()
 
 
+def _has_log(path: Path) -> bool:
+    """Return whether transactions stand in the write-ahead log beside the file."""
+    try:
+        return path.with_name(f"{path.name}-wal").stat().st_size > 0
+    except (OSError, ValueError):
+        return False
+
+
 def _check_file(path: Path, create: bool) -> None:
+    if path.exists() and not path.is_file():
+        kind = "a folder" if path.is_dir() else "a device or pipe"
+        raise DataError(f"results database {str(path)!r}: expected a file, got {kind}.")
     size = path.stat().st_size if path.is_file() else 0
-    if path.is_dir():
-        raise DataError(f"results database {str(path)!r}: expected a file, got a folder.")
     if size == 0:
         if create and not path.parent.is_dir():
             raise DataError(
@@ -102,28 +129,53 @@ def _check_file(path: Path, create: bool) -> None:
                 "that writes it."
             )
         return
-    with path.open("rb") as file:
-        header = file.read(100)
+    header, _ = _measured(path)
     if not header.startswith(_MAGIC):
         raise DataError(
             f"results database {str(path)!r}: expected an SQLite file, got one that starts with "
             f"{header[:16]!r}. Give another path; this file was not changed."
         )
-    _check_length(path, header, size)
+    _check_length(path)
 
 
-def _check_length(path: Path, header: bytes, size: int) -> None:
-    """Find a file that was only half copied; SQLite itself notices on reading a missing page."""
+def _measured(path: Path) -> tuple[bytes, int]:
+    """Return the header and the size of a file."""
+    with path.open("rb") as file:
+        return file.read(100), os.fstat(file.fileno()).st_size
+
+
+def _check_length(path: Path) -> None:
+    """Find a file that was only half copied; SQLite itself notices on reading a missing page.
+
+    A file is shorter than its header says also while its log is written back, by another program
+    or, after a crash, by the next one. Then SQLite has to judge, which takes locks: only a file
+    that stays short with no log beside it is cut.
+    """
+    last: tuple[bytes, int] | None = None
+    unchanged = 0
+    while not _has_log(path):
+        header, size = measured = _measured(path)
+        expected = _expected_size(header)
+        if size >= expected:
+            return
+        unchanged = unchanged + 1 if measured == last else 0
+        if unchanged == _LOOKS:
+            raise DataError(
+                f"results database {str(path)!r} is cut short: it should hold {expected} bytes "
+                f"and has {size}. Copy it again from its source; this file was not changed."
+            )
+        last = measured
+        time.sleep(_PAUSE_S)  # whoever is making the file gets a moment to go on
+
+
+def _expected_size(header: bytes) -> int:
+    """Return the bytes that a file holds by its header, as far as that can be relied on."""
+    if len(header) < 100:
+        return 100
     page_size = int.from_bytes(header[16:18], "big")
-    page_size = 65536 if page_size == 1 else page_size
     pages = int.from_bytes(header[28:32], "big")
-    counted = header[24:28] == header[92:96]  # else the count of pages is not to be relied on
-    if len(header) < 100 or (counted and size < pages * page_size):
-        raise DataError(
-            f"results database {str(path)!r} is cut short: it should hold "
-            f"{pages * page_size} bytes and has {size}. Copy it again from its source; this file "
-            "was not changed."
-        )
+    is_counted = header[24:28] == header[92:96]
+    return pages * (65536 if page_size == 1 else page_size) if is_counted else 0
 
 
 def _prepare(connection: sqlite3.Connection, path: str, schema: str, create: bool) -> None:

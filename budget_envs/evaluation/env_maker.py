@@ -11,12 +11,13 @@ import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
 from budget_envs.budget import Budget
+from budget_envs.errors import OptionError
 from budget_envs.oracle import Oracle, load_oracle
-from budget_envs.registration import FAMILIES
+from budget_envs.registration import family_of
 from budget_envs.wrappers.base import layers
 from budget_envs.wrappers.interaction_budget import InteractionBudget
 
-__all__ = ["EnvMaker", "TaskBounds", "oracle_entry"]
+__all__ = ["EnvMaker", "TaskBounds", "is_from_factory", "oracle_entry"]
 
 _FACTORY: Final = "budget_envs.registration:build"
 
@@ -41,8 +42,14 @@ class EnvMaker:
 
         Raises:
             gymnasium.error.Error: If the id is not registered.
+            OptionError: If ``kwargs`` limits the steps in another way.
             BudgetError: If ``kwargs["budget"]`` is not a budget.
         """
+        if "max_episode_steps" in kwargs:
+            raise OptionError(
+                "max_episode_steps would cut episodes short of their budget, unseen by the report: "
+                "leave it out, and say in budgets how many turns an episode has."
+            )
         spec = gym.spec(env_id)
         rest = dict(kwargs)
         return cls(spec, rest, Budget.of(rest.pop("budget", spec.kwargs.get("budget"))))
@@ -60,7 +67,7 @@ class EnvMaker:
 
     def __call__(self) -> gym.Env[Any, Any]:
         """Make one environment."""
-        if self.spec.entry_point == _FACTORY:
+        if is_from_factory(self.spec):
             return gym.make(self.spec, **{**self.kwargs, "budget": self.limits.limits()})
         env = gym.make(self.spec, **self.kwargs)
         if any(isinstance(layer, InteractionBudget) for layer in layers(env)):
@@ -97,10 +104,17 @@ class TaskBounds:
         return {turns: float(oracle.upper_bound(env, turns)) for turns in self.budgets}
 
 
+def is_from_factory(spec: EnvSpec | None) -> bool:
+    """Return whether an id takes the keywords of this package: its own ids, and registered ones."""
+    return spec is not None and spec.entry_point == _FACTORY
+
+
 def oracle_entry(env: gym.Env[Any, Any]) -> str | None:
     """Return the entry point of an environment's own oracle, or ``None`` if it has none."""
-    family = FAMILIES.get(env.spec.kwargs.get("family", "")) if env.spec is not None else None
-    return None if family is None else family.oracle
+    spec = env.spec
+    if spec is None or not is_from_factory(spec):
+        return None
+    return family_of(spec.kwargs["family"]).oracle
 
 
 @lru_cache(maxsize=16)

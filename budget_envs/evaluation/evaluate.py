@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -21,7 +22,7 @@ from budget_envs.evaluation.policy import Policy
 from budget_envs.evaluation.provenance import command_line, git_commit, now, package_versions
 from budget_envs.evaluation.store import Store
 from budget_envs.evaluation.trajectory import Episode, Run
-from budget_envs.evaluation.workers import Job, Workers, play
+from budget_envs.evaluation.workers import Job, Workers, check_workers, play
 
 __all__ = ["Evaluation", "Progress", "evaluate", "run_plan"]
 
@@ -146,6 +147,7 @@ def evaluate(
     Raises:
         OptionError: If a setting is not valid.
         UnsupportedError: If the combination would give wrong results.
+        DependencyNotInstalled: If ``workers="ray"`` and Ray is missing.
         DataError: If the database cannot be used.
 
     References:
@@ -177,22 +179,28 @@ def run_plan(
     batch_size: int = 64,
     progress: Callable[[Progress], None] | None = None,
 ) -> Evaluation:
-    """Play what a plan lists and is not stored yet; the arguments are those of `evaluate`."""
+    """Play what a plan lists and is not stored yet; the arguments are those of `evaluate`.
+
+    A run is stored with its first finished episodes, so that one which cannot start leaves nothing
+    behind: its command would not be the one that gives the results.
+    """
+    check_workers(workers)
+    run = _dated(plan.run)
     with _opened(store) as opened:
-        run_id = plan.run.run_id
-        opened.add_run(_dated(plan.run))
-        known = opened.keys(run_id)
+        known = opened.keys(run.run_id)
         missing = [request for request in plan.requests if request.key not in known]
         state = Progress(len(known), plan.num_episodes, resumed=len(known))
-        job = Job(policy, plan.make_env, plan.bounds, batch_size)
         if progress is not None:
             progress(state)
-        for finished in play(job, missing, workers):
-            opened.add_episodes(run_id, finished)
+        played = play(Job(policy, plan.make_env, plan.bounds, batch_size), missing, workers)
+        first = next(played, None)
+        opened.add_run(run)
+        for finished in chain([] if first is None else [first], played):
+            opened.add_episodes(run.run_id, finished)
             state = state.after(finished)
             if progress is not None:
                 progress(state)
-        return _finished(opened, run_id, state.resumed, with_turns=store is None)
+        return _finished(opened, run.run_id, state.resumed, with_turns=store is None)
 
 
 @contextmanager
@@ -207,7 +215,7 @@ def _opened(store: StoreOrPath | None) -> Iterator[Store]:
 def _dated(run: Run) -> Run:
     return dataclasses.replace(
         run,
-        versions=package_versions(),
+        versions={**package_versions(), **(run.versions or {})},
         git_commit=git_commit(),
         command=command_line(),
         created=now(),
@@ -217,7 +225,7 @@ def _dated(run: Run) -> Run:
 def _finished(store: Store, run_id: str, num_resumed: int, *, with_turns: bool) -> Evaluation:
     run, episodes = store.run(run_id), store.episodes(run_id, with_turns=with_turns)
     if run.finished is None:
-        bounds = upper_bounds(run, episodes)
+        bounds = upper_bounds(run, episodes, num_resamples=1)  # of which only the mean is kept
         means = None if bounds is None else {T: bound.estimate for T, bound in bounds.items()}
         store.finish_run(run_id, finished=now(), upper_bounds=means)
         run = store.run(run_id)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -11,12 +10,12 @@ from typing import Any, Final
 import gymnasium as gym
 
 from budget_envs.errors import OptionError
-from budget_envs.evaluation.policy import Action, Conversation, Failure, Message
+from budget_envs.evaluation.policy import Action, Conversation, Failure, Message, exact_text
 from budget_envs.evaluation.trajectory import Boundary, Episode, EpisodeKey, Turn
 from budget_envs.streams import derive_key, text_key
 from budget_envs.text_env import Verdict
 
-__all__ = ["EpisodeRequest", "LiveEpisode", "describe_error", "request_episode"]
+__all__ = ["EpisodeRequest", "LiveEpisode", "request_episode", "token_limit"]
 
 _ENV_SEED, _POLICY_KEY = 1, 2  # names of the streams derived from a run's seed
 _REASONS: Final[Mapping[str, Boundary]] = {"budget": "budget", "sandbox_lost": "sandbox"}
@@ -55,26 +54,8 @@ class EpisodeRequest:
             with_env: Let the policy see ``env``.
         """
         observation, info = env.reset(seed=self.seed, options=self.options())
-        check_text(observation)
-        messages: list[Message] = [{"role": "user", "content": observation}]
-        return LiveEpisode(self, env, self.conversation(env, messages, info, with_env), info)
-
-    def conversation(
-        self,
-        env: gym.Env[Any, Any],
-        messages: list[Message],
-        info: Mapping[str, Any],
-        with_env: bool,
-    ) -> Conversation:
-        """Return the conversation that holds ``messages`` so far."""
-        return Conversation(
-            id=self.conversation_id,
-            key=self.policy_key,
-            action_space=env.action_space,
-            messages=messages,
-            token_limit=token_limit(info),
-            env=env if with_env else None,
-        )
+        message: Message = {"role": "user", "content": _checked_text(observation)}
+        return LiveEpisode(self, env, info, [message], token_limit(info), with_env)
 
     def solved_at_reset(
         self, observation: str, upper_bounds: Mapping[int, float] | None
@@ -123,20 +104,42 @@ class LiveEpisode:
     Attributes:
         request: What is played.
         env: The environment it is played in, which nobody else uses meanwhile.
-        conversation: The episode as the policy sees it.
         info: Info of the newest reset or step.
+        messages: The conversation so far, which no policy gets hold of.
+        token_limit: Tokens that may still be generated; ``None`` if unlimited.
+        with_env: Whether the policy sees ``env``.
         upper_bounds: Bounds of the task; ``None`` without an oracle.
         turns: The turns so far.
         num_turns: How many of them were carried out: all, but one that its own cost forbade.
+        is_cut: Whether the last step cut the episode short of an end of its own.
     """
 
     request: EpisodeRequest
     env: gym.Env[Any, Any]
-    conversation: Conversation
     info: Mapping[str, Any]
+    messages: list[Message]
+    token_limit: int | None
+    with_env: bool
     upper_bounds: Mapping[int, float] | None = None
     turns: list[Turn] = field(default_factory=list)
     num_turns: int = 0
+    is_cut: bool = False
+
+    @property
+    def observation(self) -> str:
+        """The newest observation."""
+        return self.messages[-1]["content"]
+
+    def conversation(self) -> Conversation:
+        """Return a copy of the episode as the policy sees it."""
+        return Conversation(
+            id=self.request.conversation_id,
+            key=self.request.policy_key,
+            action_space=self.env.action_space,
+            messages=self.messages,
+            token_limit=self.token_limit,
+            env=self.env if self.with_env else None,
+        )
 
     def charge(self, action: Action) -> None:
         """Charge what the action says it cost, before the step that it belongs to."""
@@ -152,21 +155,32 @@ class LiveEpisode:
         """
         try:
             observation, reward, terminated, truncated, info = self.env.step(action.text)
-            check_text(observation)
-        except Exception:
+            text, gained = _checked_text(observation), float(reward)
+        except BaseException:
             self._record(action, math.nan, {})
             raise
-        self._record(action, float(reward), info)
+        self._record(action, gained, info)
         self.info = info
-        self._tell(action, observation)
+        self._tell(action, text)
+        self.is_cut = bool(truncated and not terminated)
         return bool(terminated or truncated)
 
     def judged(self) -> Episode:
-        """Return the record of an episode that the environment ended."""
+        """Return the record of an episode that the environment ended.
+
+        The last info says how it went, by ``verdict`` or else by ``is_success``. If it has neither,
+        an episode that was only truncated has failed: a limit around the environment, such as
+        Gymnasium's ``TimeLimit``, ran out before the task was solved (unless
+        ``truncation_reason`` names another cause, which makes it void). One that terminated is
+        void: the environment owes a verdict, and a reward is none.
+        """
         info = self.info
         verdict = info.get("verdict")
         if verdict is None and "is_success" in info:
             verdict = "pass" if info["is_success"] else "fail"
+        if verdict is None and self.is_cut:
+            boundary = self._cut_by()
+            return self._ended(_verdict_of(boundary), boundary)
         if verdict not in ("pass", "fail", "void"):
             return self.stopped(
                 Failure(f"expected a verdict in the last step's info, got {verdict!r}.", "env")
@@ -183,34 +197,40 @@ class LiveEpisode:
         self.turns.append(
             Turn(
                 turn=len(self.turns) + 1,
-                observation=self.conversation.observation,
+                observation=self.observation,
                 action=action.text,
                 executed_action=None if executed is None else str(executed),
                 reward=reward if math.isfinite(reward) else None,
                 is_invalid=bool(info.get("invalid_action", False)),
                 state_key=str(self.info.get("state_key", "")),
                 budget=info.get("budget"),
-                oracle=info.get("oracle"),
-                injected=info.get("injected"),
+                oracle=_mapping(info.get("oracle")),
+                injected=_mapping(info.get("injected")),
                 num_tokens=action.num_tokens,
                 logprob=action.logprob,
             )
         )
 
     def _tell(self, action: Action, observation: str) -> None:
-        injected = self.info.get("injected") or {}
+        injected = _mapping(self.info.get("injected")) or {}
         is_replaced = injected.get("kind") == "wrong_action"
-        said: str = injected["executed"] if is_replaced else action.text
-        self.conversation.messages.append({"role": "assistant", "content": said})
-        self.conversation.messages.append({"role": "user", "content": observation})
-        self.conversation.token_limit = token_limit(self.info)
+        said = exact_text(injected["executed"]) if is_replaced else action.text
+        self.messages.append({"role": "assistant", "content": said})
+        self.messages.append({"role": "user", "content": observation})
+        self.token_limit = token_limit(self.info)
+
+    def _cut_by(self) -> Boundary:
+        """Return what cut an episode that has no verdict."""
+        reason = self.info.get("truncation_reason")
+        return "budget" if reason is None else _REASONS.get(str(reason), "env")
 
     def _boundary(self, verdict: Verdict) -> Boundary | None:
         reason = _REASONS.get(str(self.info.get("truncation_reason")))
         if verdict == "void":
             return reason or "env"
         exhausted = (self.info.get("budget") or {}).get("exhausted")
-        return "budget" if verdict == "fail" and (exhausted or reason == "budget") else None
+        is_spent = exhausted or reason == "budget" or self.is_cut
+        return "budget" if verdict == "fail" and is_spent else None
 
     def _ended(
         self, verdict: Verdict, boundary: Boundary | None, error: str | None = None
@@ -224,10 +244,10 @@ class LiveEpisode:
             verdict=verdict,
             success_turn=self.num_turns if verdict == "pass" else None,
             num_turns=self.num_turns,
-            episode_return=None if verdict == "void" else math.fsum(rewards),
+            episode_return=None if verdict == "void" else _total(rewards),
             boundary=boundary,
             error=error,
-            final_observation=self.conversation.observation,
+            final_observation=self.observation,
             budget_report=self.info.get("budget"),
             num_tokens=sum(tokens) if tokens else None,
             num_invalid=sum(turn.is_invalid for turn in turns),
@@ -238,22 +258,37 @@ class LiveEpisode:
         )
 
 
-def describe_error(error: BaseException) -> str:
-    """Return an error's kind, text and place, the same in every process."""
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" ({frames[-1].name}, line {frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {error}{place}"
-
-
 def _verdict_of(boundary: Boundary) -> Verdict:
     """An agent that breaks down has failed; where anything else does, nobody can say."""
     return "fail" if boundary in ("agent", "budget") else "void"
 
 
+def _total(rewards: list[float]) -> float | None:
+    """Return the sum; ``None`` if it is beyond what a float holds."""
+    try:
+        return math.fsum(rewards)
+    except OverflowError:
+        return None
+
+
 def _mean_regret(turns: list[Turn]) -> float | None:
-    regrets = [turn.oracle["regret"] for turn in turns if turn.oracle]
-    judged = [regret for regret in regrets if regret is not None]
-    return math.fsum(judged) / len(judged) if judged else None
+    regrets = [_regret(turn.oracle) for turn in turns if turn.oracle]
+    judged = [regret for regret in regrets if math.isfinite(regret)]
+    total = _total(judged)
+    return None if total is None or not judged else total / len(judged)
+
+
+def _regret(oracle: Mapping[str, Any]) -> float:
+    """Return the regret; NaN where the oracle gives none."""
+    try:
+        return float(oracle["regret"])
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def _mapping(value: Any) -> Mapping[str, Any] | None:
+    """Return what an environment put under a key of this package, if it can be that."""
+    return value if isinstance(value, Mapping) else None
 
 
 def token_limit(info: Mapping[str, Any]) -> int | None:
@@ -262,14 +297,10 @@ def token_limit(info: Mapping[str, Any]) -> int | None:
     return None if tokens is None else tokens["remaining"]
 
 
-def check_text(observation: object) -> None:
-    """Refuse an observation that is no text.
-
-    Raises:
-        OptionError: If it is none.
-    """
+def _checked_text(observation: object) -> str:
     if not isinstance(observation, str):
         raise OptionError(
             f"expected the observation as text, got {type(observation).__name__}: make the "
             "environment without numeric=True."
         )
+    return exact_text(observation)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from budget_envs.evaluation.bootstrap import Interval, mean_interval
 from budget_envs.evaluation.outcomes import VOID, Outcomes, SuccessCounts
@@ -18,10 +19,13 @@ __all__ = [
     "TurnQuality",
     "budget_use",
     "lacks_injections",
+    "stored_counts",
     "success_counts",
     "turn_quality",
     "upper_bounds",
 ]
+
+Mean = Callable[[dict[str, list[float]]], Interval]  # of the values of each task
 
 
 def success_counts(run: Run, episodes: Iterable[Episode]) -> SuccessCounts:
@@ -43,13 +47,35 @@ def success_counts(run: Run, episodes: Iterable[Episode]) -> SuccessCounts:
     return SuccessCounts.rerun({T: _outcomes(run, played) for T, played in by_budget.items()})
 
 
+def stored_counts(run: Run, episodes: Sequence[Episode]) -> SuccessCounts:
+    """Return a run's counts; one of which nothing is stored yet has no trials, not failures."""
+    if episodes:
+        return success_counts(run, episodes)
+    nothing = Outcomes.from_episodes({}, requested=dict.fromkeys(run.task_ids, 0))
+    if run.protocol == "truncate":
+        return SuccessCounts.truncate(nothing, run.budgets)
+    return SuccessCounts.rerun(dict.fromkeys(run.budgets, nothing))
+
+
 def upper_bounds(
-    run: Run, episodes: Iterable[Episode], *, seed: int = 0, level: float = 0.95
+    run: Run,
+    episodes: Iterable[Episode],
+    *,
+    seed: int = 0,
+    level: float = 0.95,
+    num_resamples: int = 1000,
 ) -> dict[int, Interval] | None:
     """Return the structural upper bound of every budget: the mean over tasks, with its interval.
 
     No policy's expected success rate on these tasks lies above the estimate. The interval says
     how far another draw of tasks would move it.
+
+    Args:
+        run: The run.
+        episodes: Its episodes; turns are not needed.
+        seed: Of the bootstrap.
+        level: Nominal coverage of the intervals in (0, 1).
+        num_resamples: Resamples of the tasks.
 
     Returns:
         Turn budget to interval; ``None`` if no oracle gave bounds.
@@ -62,6 +88,7 @@ def upper_bounds(
             {task: [bound[budget]] for task, bound in bounds.items() if budget in bound},
             seed=seed,
             level=level,
+            num_resamples=num_resamples,
         )
         for budget in run.budgets
     }
@@ -87,7 +114,12 @@ class BudgetUse:
 
 
 def budget_use(
-    run: Run, episodes: Sequence[Episode], *, seed: int = 0, level: float = 0.95
+    run: Run,
+    episodes: Sequence[Episode],
+    *,
+    seed: int = 0,
+    level: float = 0.95,
+    num_resamples: int = 1000,
 ) -> list[BudgetUse]:
     """Measure for every budget T how it was used; under ``truncate``, by cutting at T.
 
@@ -96,8 +128,10 @@ def budget_use(
         episodes: Its episodes; turns are not needed.
         seed: Of the bootstrap.
         level: Nominal coverage of the intervals in (0, 1).
+        num_resamples: Resamples of the tasks.
     """
-    return [_use_of(run, T, _under(run, T, episodes), seed, level) for T in run.budgets]
+    mean = partial(mean_interval, seed=seed, level=level, num_resamples=num_resamples)
+    return [_use_of(run, T, _under(run, T, episodes), mean) for T in run.budgets]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +156,12 @@ class TurnQuality:
 
 
 def turn_quality(
-    run: Run, episodes: Sequence[Episode], *, seed: int = 0, level: float = 0.95
+    run: Run,
+    episodes: Sequence[Episode],
+    *,
+    seed: int = 0,
+    level: float = 0.95,
+    num_resamples: int = 1000,
 ) -> list[TurnQuality]:
     """Measure the turns for every hard limit that episodes were played under.
 
@@ -131,9 +170,11 @@ def turn_quality(
         episodes: Its episodes; turns are not needed.
         seed: Of the bootstrap.
         level: Nominal coverage of the intervals in (0, 1).
+        num_resamples: Resamples of the tasks.
     """
+    mean = partial(mean_interval, seed=seed, level=level, num_resamples=num_resamples)
     limits = run.budgets[-1:] if run.protocol == "truncate" else run.budgets
-    return [_quality_of(run, T, _under(run, T, episodes), seed, level) for T in limits]
+    return [_quality_of(run, T, _under(run, T, episodes), mean) for T in limits]
 
 
 def lacks_injections(run: Run, episodes: Iterable[Episode]) -> bool:
@@ -163,8 +204,7 @@ def _average(
     run: Run,
     episodes: Iterable[Episode],
     value: Callable[[Episode], float | None],
-    seed: int,
-    level: float,
+    mean: Mean,
 ) -> Interval:
     """Average what episodes have a value of; tasks in which none has one count as empty."""
     values: dict[str, list[float]] = {task: [] for task in run.task_ids}
@@ -172,16 +212,14 @@ def _average(
         number = value(episode)
         if number is not None:
             values[episode.task_id].append(number)
-    return mean_interval(values, seed=seed, level=level)
+    return mean(values)
 
 
-def _use_of(
-    run: Run, budget: int, episodes: Sequence[Episode], seed: int, level: float
-) -> BudgetUse:
+def _use_of(run: Run, budget: int, episodes: Sequence[Episode], mean: Mean) -> BudgetUse:
     solved = [e for e in episodes if e.success_turn is not None and e.success_turn <= budget]
 
     def average(among: Sequence[Episode], value: Callable[[Episode], float]) -> Interval:
-        return _average(run, among, value, seed, level)
+        return _average(run, among, value, mean)
 
     return BudgetUse(
         budget=budget,
@@ -198,11 +236,9 @@ def _is_exhausted(episode: Episode, budget: int) -> bool:
     return episode.num_turns > budget or episode.boundary == "budget"
 
 
-def _quality_of(
-    run: Run, budget: int, episodes: Sequence[Episode], seed: int, level: float
-) -> TurnQuality:
+def _quality_of(run: Run, budget: int, episodes: Sequence[Episode], mean: Mean) -> TurnQuality:
     def average(value: Callable[[Episode], float | None]) -> Interval:
-        return _average(run, episodes, value, seed, level)
+        return _average(run, episodes, value, mean)
 
     return TurnQuality(
         budget=budget,

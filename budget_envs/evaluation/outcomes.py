@@ -51,7 +51,7 @@ def integers(name: str, values: ArrayLike, ndim: int) -> IntArray:
 
 
 def increasing(name: str, values: ArrayLike) -> IntArray:
-    """Return ``values`` as int64; anything but positive, strictly increasing integers is refused."""
+    """Return ``values`` as int64, or refuse all but positive, strictly increasing integers."""
     array = integers(name, values, 1)
     if not array.size or array[0] < 1 or np.any(np.diff(array) <= 0):
         raise OptionError(

@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,23 +16,36 @@ from typing import Any, Final, get_args
 import gymnasium as gym
 
 from budget_envs.budget import as_limit
-from budget_envs.errors import BudgetError, OptionError, UnsupportedError, did_you_mean
+from budget_envs.errors import (
+    BudgetEnvsError,
+    BudgetError,
+    OptionError,
+    UnsupportedError,
+    did_you_mean,
+)
 from budget_envs.evaluation.env_maker import EnvMaker, TaskBounds
 from budget_envs.evaluation.live_episode import EpisodeRequest, request_episode
 from budget_envs.evaluation.outcomes import Protocol
 from budget_envs.evaluation.policy import Policy, check_policy
+from budget_envs.evaluation.provenance import class_version
 from budget_envs.evaluation.trajectory import Run
 from budget_envs.streams import derive_key
 from budget_envs.text_env import TASK_SPLITS
 from budget_envs.version import __version__
 from budget_envs.wrappers.base import has_text, layers
 from budget_envs.wrappers.budget_mix import BudgetMix
+from budget_envs.wrappers.error_states import ErrorStates
 from budget_envs.wrappers.interaction_budget import InteractionBudget
 from budget_envs.wrappers.show_budget import ShowBudget
+from budget_envs.wrappers.step_oracle import StepOracle
 
 __all__ = ["Plan", "make_plan", "resolve_budgets"]
 
 _MAX_SEED: Final = 2**63
+_MAX_TURNS: Final = 2**31 - 1
+_MAX_TASKS: Final = 10_000
+_MAX_EPISODES: Final = 10_000_000  # all of them are listed before the first one is played
+_SHARE: Final = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?)%")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +56,26 @@ class Plan:
         run: Its settings; time and results are still missing.
         make_env: Makes its environments.
         bounds: Gives the upper bounds of a task; ``None`` without an oracle.
-        requests: The episodes, tasks in order.
     """
 
     run: Run
     make_env: EnvMaker
     bounds: TaskBounds | None
-    requests: tuple[EpisodeRequest, ...]
+
+    @property
+    def requests(self) -> tuple[EpisodeRequest, ...]:
+        """The episodes, tasks in order; listed anew each time."""
+        return tuple(_requests(self.run))
 
     @property
     def num_episodes(self) -> int:
         """Number of episodes that will be played."""
-        return len(self.requests)
+        return len(self.run.task_ids) * self.run.num_rollouts * len(_limits(self.run))
 
     @property
     def max_turns(self) -> int:
         """Number of turns that the episodes cannot exceed in all."""
-        return sum(request.key.budget for request in self.requests)
+        return len(self.run.task_ids) * self.run.num_rollouts * sum(_limits(self.run))
 
 
 def make_plan(
@@ -89,8 +106,8 @@ def make_plan(
     env = make_env()
     try:
         is_shown = _check_env(env)
-        policy.check_env(env)
-        _check_protocol(policy, protocol, is_shown)
+        _check_policy_env(policy, env)
+        _check_protocol(policy, protocol, is_shown, env)
         task_ids, is_split = _task_ids(env.unwrapped, tasks, split)
         run = Run(
             run_id="",
@@ -109,11 +126,13 @@ def make_plan(
             is_budget_shown=is_shown,
             token_counter=_token_counter(env),
             dataset_checksums=dict(getattr(env.unwrapped, "dataset_checksums", {})),
+            versions={"policy": class_version(type(policy))},
         )
+        _check_size(run)
         bounds = TaskBounds.of(env, kwargs, limits)
     finally:
         env.close()
-    return Plan(_identified(run), make_env, bounds, tuple(_requests(run)))
+    return Plan(_identified(run), make_env, bounds)
 
 
 def resolve_budgets(budgets: Sequence[int | str], t_max: int | None) -> tuple[int, ...]:
@@ -133,18 +152,28 @@ def resolve_budgets(budgets: Sequence[int | str], t_max: int | None) -> tuple[in
 
 def _turns(budget: int | str, t_max: int | None) -> int:
     if not isinstance(budget, str):
-        return as_limit(budget, "a budget")
-    try:
-        share = Fraction(budget.removesuffix("%")) if budget.endswith("%") else Fraction(0)
-    except (ValueError, ZeroDivisionError):
-        share = Fraction(0)
+        limit = as_limit(budget, "a budget")
+        if limit > _MAX_TURNS:
+            raise BudgetError(f"a budget is at most {_MAX_TURNS:,} turns, got {_short(limit)}.")
+        return limit
+    found = _SHARE.fullmatch(budget)
+    share = Fraction(found[1]) if found else Fraction(0)
     if not 0 < share <= 100:
         raise BudgetError(
-            f"a budget is a positive integer or a share such as '25%', in (0, 100]; got {budget!r}."
+            "a budget is a positive integer or a share such as '25%' or '12.5%', in (0, 100]; got "
+            f"{_short(budget)}."
         )
     if t_max is None:
         raise BudgetError(f"{budget!r} of what? This id has no turn budget: give integers.")
     return math.ceil(share * t_max / 100)
+
+
+def _short(value: object) -> str:
+    """Return a value as it stands, but for the middle of a long one."""
+    if isinstance(value, int) and value.bit_length() > 256:
+        return f"a number of {value.bit_length()} bits"
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:60]}… ({len(text):,} characters)"
 
 
 def _count(k: int, num_rollouts: int | None) -> int:
@@ -174,7 +203,32 @@ def _check_env(env: gym.Env[Any, Any]) -> bool:
     return any(isinstance(layer, ShowBudget) and layer.when != "never" for layer in layers(env))
 
 
-def _check_protocol(policy: Policy, protocol: Protocol, is_shown: bool) -> None:
+def _check_policy_env(policy: Policy, env: gym.Env[Any, Any]) -> None:
+    """Ask the policy whether it can play here; what it breaks at is an answer too."""
+    try:
+        policy.check_env(env)
+    except BudgetEnvsError:
+        raise
+    except Exception as error:
+        raise OptionError(
+            f"policy {policy.name!r} with settings {dict(policy.settings)!r} cannot play {env}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def _check_size(run: Run) -> None:
+    count = len(run.task_ids) * run.num_rollouts * len(_limits(run))
+    if count > _MAX_EPISODES:
+        raise OptionError(
+            f"{len(run.task_ids):,} tasks with {run.num_rollouts:,} rollouts each under "
+            f"{len(_limits(run))} budgets are {count:,} episodes; one run holds at most "
+            f"{_MAX_EPISODES:,}. Lower k, num_rollouts, or the number of tasks."
+        )
+
+
+def _check_protocol(
+    policy: Policy, protocol: Protocol, is_shown: bool, env: gym.Env[Any, Any]
+) -> None:
     known = get_args(Protocol)
     if protocol not in known:
         raise OptionError(
@@ -189,6 +243,25 @@ def _check_protocol(policy: Policy, protocol: Protocol, is_shown: bool) -> None:
             f"protocol='truncate' reads every budget off rollouts under the largest one, but {why} "
             "and would have acted otherwise under a smaller one. Use protocol='rerun'."
         )
+    if protocol == "truncate" and any(map(_picks_by_budget, layers(env))):
+        raise UnsupportedError(
+            "protocol='truncate' reads every budget off rollouts under the largest one, but what "
+            "error_states injects as a wrong_action depends on the remaining budget. Use "
+            "protocol='rerun', or kinds of errors that change observations only."
+        )
+
+
+def _picks_by_budget(layer: gym.Env[Any, Any]) -> bool:
+    """Return whether what a layer changes in an episode depends on what remains of the budget.
+
+    A fault in an observation does not, and neither does what an oracle says about an action.
+    """
+    if not getattr(type(layer), "reads_budget", False) or isinstance(layer, StepOracle):
+        return False
+    if not isinstance(layer, ErrorStates):
+        return True
+    kind = getattr(layer, "_saved_kwargs", {}).get("kind", "wrong_action")
+    return "wrong_action" in ([kind] if isinstance(kind, str) else kind)
 
 
 def _task_ids(env: Any, tasks: int | Sequence[str], split: str) -> tuple[tuple[str, ...], bool]:
@@ -210,10 +283,27 @@ def _task_ids(env: Any, tasks: int | Sequence[str], split: str) -> tuple[tuple[s
         )
     if tasks < 1:
         raise OptionError(f"tasks must be at least 1, got {tasks!r}.")
+    if tasks > _MAX_TASKS:
+        raise OptionError(f"tasks must be at most {_MAX_TASKS:,}, got {_short(tasks)}.")
     only = _only_task(env)
     if only is not None:
         return (only,), False
-    return tuple(env.name_task(env.task_at(split, index)) for index in range(tasks)), True
+    return _split_tasks(env, split, tasks), True
+
+
+def _split_tasks(env: Any, split: str, count: int) -> tuple[str, ...]:
+    """Return the first tasks of a split; with one of them twice, every rate would be wrong."""
+    places: dict[str, int] = {}
+    for index in range(count):
+        name = env.name_task(env.task_at(split, index))
+        if name in places:
+            raise UnsupportedError(
+                f"{type(env).__name__} has task {name!r} at {split} {places[name]} and at {split} "
+                f"{index}: task_at must give another task, and name_task another id, for every "
+                f"index. Evaluate at most {index} tasks of this split."
+            )
+        places[name] = index
+    return tuple(places)
 
 
 def _named_tasks(env: Any, tasks: Iterable[str]) -> tuple[str, ...]:
@@ -252,10 +342,14 @@ def _spec_json(env: gym.Env[Any, Any]) -> str:
         return json.dumps({"id": spec.id, "kwargs": {k: str(v) for k, v in spec.kwargs.items()}})
 
 
+def _limits(run: Run) -> tuple[int, ...]:
+    """Return the hard limits that episodes are played under."""
+    return run.budgets[-1:] if run.protocol == "truncate" else run.budgets
+
+
 def _requests(run: Run) -> Iterable[EpisodeRequest]:
-    limits = run.budgets[-1:] if run.protocol == "truncate" else run.budgets
     for task_id in run.task_ids:
-        for budget in limits:
+        for budget in _limits(run):
             for number in range(run.num_rollouts):
                 yield request_episode(run.seed, task_id, budget, number)
 
@@ -265,7 +359,7 @@ def _identified(run: Run) -> Run:
     names = ("env_id", "env_kwargs", "env_spec", "policy", "policy_settings", "protocol")
     settings = {name: getattr(run, name) for name in names}
     settings |= {"budgets": run.budgets, "n": run.num_rollouts, "tasks": run.task_ids}
-    settings |= {"seed": run.seed, "version": __version__}
+    settings |= {"seed": run.seed, "version": __version__, "versions": run.versions}
     try:
         text = json.dumps(settings, sort_keys=True, allow_nan=False)
     except (TypeError, ValueError) as error:

@@ -1,7 +1,8 @@
 """Recovery: how often a policy still succeeds from a state that an error led to.
 
 Two policies are compared from identical prefixes: the same conversation, the same environment,
-the same remaining budget, and in continuation ``j`` the same luck.
+the same remaining budget, and in continuation ``j`` the same luck: of the environment, and of the
+errors that are still to be injected.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from budget_envs.evaluation.trajectory import Episode, EpisodeKey
 from budget_envs.snapshot import restore_inner
 from budget_envs.streams import derive_key
 from budget_envs.text_env import TextEnv
+from budget_envs.wrappers.base import layers
+from budget_envs.wrappers.error_states import ErrorStates
 
 __all__ = ["Recovery", "compare_recovery", "continue_from", "recovery"]
 
@@ -38,12 +41,20 @@ class _Continuation(EpisodeRequest):
     def begin(self, env: gym.Env[Any, Any], *, with_env: bool) -> LiveEpisode:
         env.reset(seed=self.seed)  # a snapshot is restored into an environment that has been reset
         restore_inner(env, self.state.snapshot)
+        self._renew_luck(env)
         inner: Any = env.unwrapped
-        inner.dynamics_key = self.luck  # else every continuation would meet the same luck
         info: dict[str, Any] = {"state_key": inner.state_key}
-        conversation = self.conversation(env, list(self.state.messages), info, with_env)
-        conversation.token_limit = self.state.token_limit
-        return LiveEpisode(self, env, conversation, info)
+        messages = list(self.state.messages)
+        return LiveEpisode(self, env, info, messages, self.state.token_limit, with_env)
+
+    def _renew_luck(self, env: gym.Env[Any, Any]) -> None:
+        """Replace every key that the rest of the episode draws from: it is the snapshot's."""
+        inner: Any = env.unwrapped
+        inner.dynamics_key = self.luck
+        for depth, layer in enumerate(layers(env)):
+            if isinstance(layer, ErrorStates):
+                place = layer.save()
+                layer.load({**place, "key": derive_key(self.luck, place["key"], depth)})
 
 
 def continue_from(
@@ -99,7 +110,11 @@ class Recovery:
 
 
 def recovery(
-    continuations: Sequence[Sequence[Episode]], *, seed: int = 0, level: float = 0.95
+    continuations: Sequence[Sequence[Episode]],
+    *,
+    seed: int = 0,
+    level: float = 0.95,
+    num_resamples: int = 1000,
 ) -> Recovery:
     """Measure the recovery rate.
 
@@ -107,10 +122,12 @@ def recovery(
         continuations: From :func:`continue_from`.
         seed: Of the bootstrap.
         level: Nominal coverage of the interval in (0, 1).
+        num_resamples: Resamples of the states.
     """
+    shares = _successes(continuations)
     played = [episode for episodes in continuations for episode in episodes]
     return Recovery(
-        rate=mean_interval(_successes(continuations), seed=seed, level=level),
+        rate=mean_interval(shares, seed=seed, level=level, num_resamples=num_resamples),
         num_states=len(continuations),
         num_void=sum(episode.verdict == "void" for episode in played),
     )
@@ -122,6 +139,7 @@ def compare_recovery(
     *,
     seed: int = 0,
     level: float = 0.95,
+    num_resamples: int = 1000,
 ) -> Interval:
     """Return the difference of two policies' recovery rates from the same states.
 
@@ -130,6 +148,7 @@ def compare_recovery(
         baseline: The second's, from the same states.
         seed: Of the bootstrap.
         level: Nominal coverage of the interval in (0, 1).
+        num_resamples: Resamples of the states.
 
     Raises:
         OptionError: If the two do not have the same number of states.
@@ -139,7 +158,9 @@ def compare_recovery(
             f"both sides need the same states, got {len(continuations)} and {len(baseline)}."
         )
     ours, theirs = _successes(continuations), _successes(baseline)
-    return paired_difference_interval(ours, theirs, seed=seed, level=level)
+    return paired_difference_interval(
+        ours, theirs, seed=seed, level=level, num_resamples=num_resamples
+    )
 
 
 def _check_env(make_env: MakeEnv) -> None:

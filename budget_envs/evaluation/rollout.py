@@ -2,7 +2,8 @@
 
 A dead or void episode is a record, never an exception: what its policy or environment raised
 stands in it with the boundary it came from, and the other episodes of the batch go on. What an
-episode does depends on its request alone, not on the batch that it is played in.
+episode does depends on its request alone, not on the batch that it is played in, and its record
+on nothing that a policy keeps: actions are copied as they come, conversations as they go.
 """
 
 from __future__ import annotations
@@ -14,9 +15,18 @@ from typing import Any
 
 import gymnasium as gym
 
-from budget_envs.errors import DependencyNotInstalled, OptionError
-from budget_envs.evaluation.live_episode import EpisodeRequest, LiveEpisode, describe_error
-from budget_envs.evaluation.policy import Action, Conversation, Failure, Policy, boundary_of
+from budget_envs.errors import OptionError
+from budget_envs.evaluation.live_episode import EpisodeRequest, LiveEpisode
+from budget_envs.evaluation.policy import (
+    Action,
+    Conversation,
+    Failure,
+    Policy,
+    boundary_of,
+    describe_error,
+    shown,
+    stops,
+)
 from budget_envs.evaluation.trajectory import Episode
 
 __all__ = ["Bounds", "ask", "rollout"]
@@ -81,7 +91,7 @@ class _Stage:
         begun = [self._begin(request) for request in requests]
         finished = [episode for episode in begun if isinstance(episode, Episode)]
         new = [episode for episode in begun if isinstance(episode, LiveEpisode)]
-        answers = ask(self._announce, [episode.conversation for episode in new])
+        answers = _answers(self._announce, [episode.conversation() for episode in new])
         for episode, answer in zip(new, answers, strict=True):
             if isinstance(answer, Failure):
                 finished.append(self._stop(episode, answer))
@@ -92,7 +102,7 @@ class _Stage:
 
     def play_round(self) -> list[Episode]:
         """Play one turn of every episode in progress; return those that are over."""
-        answers = ask(self.policy.act, [episode.conversation for episode in self.playing])
+        answers = ask(self.policy.act, [episode.conversation() for episode in self.playing])
         played = [
             (episode, self._play_turn(episode, answer))
             for episode, answer in zip(self.playing, answers, strict=True)
@@ -113,48 +123,47 @@ class _Stage:
         try:
             env = self.idle.pop() if self.idle else self.make_env()
             episode = request.begin(env, with_env=self.policy.needs_env)
-        except DependencyNotInstalled:
-            raise
-        except Exception as error:
+            is_solved = bool(episode.info.get("is_success"))
+        except BaseException as error:
             if env is not None:
                 _close(env)
+            if stops(error):
+                raise
             return request.not_begun(boundary_of(error, "env"), describe_error(error))
         episode.upper_bounds = self._bound(episode)
-        if episode.info.get("is_success"):
+        if is_solved:
             self.idle.append(env)
-            return request.solved_at_reset(episode.conversation.observation, episode.upper_bounds)
+            return request.solved_at_reset(episode.observation, episode.upper_bounds)
         return episode
 
     def _bound(self, episode: LiveEpisode) -> Mapping[int, float] | None:
         if self.bounds is None:
             return None
         try:
-            return self.bounds(episode.env)
+            found = self.bounds(episode.env)
+            return {int(turns): float(bound) for turns, bound in found.items()}
         except Exception:  # the oracle is no part of the episode
             _log.exception("no upper bound for task %r", episode.request.key.task_id)
             return None
 
-    def _play_turn(self, episode: LiveEpisode, answer: object) -> Episode | None:
+    def _play_turn(self, episode: LiveEpisode, answer: Action | Failure) -> Episode | None:
         """Take one turn; return the record if the episode is over."""
         if isinstance(answer, Failure):
             return self._stop(episode, answer)
-        if not isinstance(answer, Action):
-            return self._stop(episode, Failure(f"expected an Action, got {answer!r:.200}."))
         try:
             episode.charge(answer)
         except Exception as error:
             return self._stop(episode, Failure(describe_error(error)))
         try:
-            is_over = episode.step(answer)
-        except DependencyNotInstalled:
-            raise
-        except Exception as error:
+            record = episode.judged() if episode.step(answer) else None
+        except BaseException as error:
+            if stops(error):
+                raise
             _close(episode.env)  # nobody knows what state it is in
             return episode.stopped(Failure(describe_error(error), boundary_of(error, "env")))
-        if not is_over:
-            return None
-        self.idle.append(episode.env)
-        return episode.judged()
+        if record is not None:
+            self.idle.append(episode.env)
+        return record
 
     def _stop(self, episode: LiveEpisode, failure: Failure) -> Episode:
         self.idle.append(episode.env)
@@ -168,19 +177,28 @@ class _Stage:
         if not episodes:
             return
         try:
-            self.policy.end([episode.conversation for episode in episodes])
-        except Exception:  # what the policy keeps is no part of the episodes
+            self.policy.end([episode.conversation() for episode in episodes])
+        except BaseException as error:  # what the policy keeps is no part of the episodes
+            if stops(error):
+                raise
             _log.exception("policy %r failed to end its conversations", self.policy.name)
 
 
 def ask(
     call: Callable[[Sequence[Conversation]], Sequence[object]],
     conversations: Sequence[Conversation],
-) -> list[object]:
-    """Return the answer to each conversation; one that raises is a `Failure`.
+) -> list[Any]:
+    """Return an `Action` or `Failure` for each conversation; what else comes is a `Failure`.
 
     Calls for the whole batch, and, where that raises, for each conversation alone.
     """
+    return [_accepted(answer) for answer in _answers(call, conversations)]
+
+
+def _answers(
+    call: Callable[[Sequence[Conversation]], Sequence[object]],
+    conversations: Sequence[Conversation],
+) -> list[object]:
     if not conversations:
         return []
     try:
@@ -190,17 +208,35 @@ def ask(
                 f"expected {len(conversations)} actions, one for each conversation, got "
                 f"{len(answers)}."
             )
-    except DependencyNotInstalled:
-        raise
-    except Exception as error:
+    except BaseException as error:
+        if stops(error):
+            raise
         if len(conversations) > 1:
-            return [ask(call, [conversation])[0] for conversation in conversations]
+            return [_answers(call, [conversation])[0] for conversation in conversations]
         return [Failure(describe_error(error), boundary_of(error, "agent"))]
     return answers
+
+
+def _accepted(answer: object) -> Action | Failure:
+    """Return a copy in plain values, as the answer's own class may change its mind later."""
+    try:
+        if isinstance(answer, Failure):
+            return Failure(answer.error, answer.boundary)
+        if isinstance(answer, Action):
+            return Action(
+                answer.text, answer.logprobs, answer.num_tokens, answer.seconds, answer.cost
+            )
+        return Failure(f"expected an Action, got {shown(answer)}.")
+    except BaseException as error:
+        if stops(error):
+            raise
+        return Failure(describe_error(error))
 
 
 def _close(env: gym.Env[Any, Any]) -> None:
     try:
         env.close()
-    except Exception:  # it is not used again
+    except BaseException as error:  # it is not used again
+        if stops(error):
+            raise
         _log.exception("failed to close %s", env)

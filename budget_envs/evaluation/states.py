@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -184,6 +183,6 @@ class _Recorder(Policy):
         ]
 
     def _shown(self, conversations: Sequence[Conversation]) -> Sequence[Conversation]:
-        if self._policy.needs_env:
-            return conversations
-        return [dataclasses.replace(each, env=None) for each in conversations]
+        """Return copies, so that the policy cannot change what is collected."""
+        with_env = self._policy.needs_env
+        return [each.copy(with_env=with_env) for each in conversations]

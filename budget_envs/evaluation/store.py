@@ -12,7 +12,15 @@ from typing import Any, Final, Self
 
 from budget_envs.errors import DataError, did_you_mean
 from budget_envs.evaluation.database import connect, explained
-from budget_envs.evaluation.records import COLUMNS, from_row, to_json, to_row, to_sql, to_text
+from budget_envs.evaluation.records import (
+    COLUMNS,
+    RecordT,
+    from_row,
+    to_json,
+    to_row,
+    to_sql,
+    to_text,
+)
 from budget_envs.evaluation.trajectory import Episode, EpisodeKey, Run, Turn
 
 __all__ = ["Store"]
@@ -154,7 +162,7 @@ class Store:
     def runs(self) -> list[Run]:
         """Return all runs, oldest first."""
         rows = self._rows(f"SELECT {', '.join(COLUMNS[Run])} FROM runs ORDER BY created, rowid")
-        return [from_row(Run, row) for row in rows]
+        return [self._read(Run, row, "runs", row[0]) for row in rows]
 
     def run(self, run_id: str) -> Run:
         """Return the run with that id, of which the first digits are enough if they are unique.
@@ -177,7 +185,10 @@ class Store:
         """Return the keys of the episodes of a run that are there."""
         query = "SELECT task_id, budget, rollout FROM episodes WHERE run_id = ?"
         rows = self._rows(query, (run_id,))
-        return {EpisodeKey(to_text(task_id), budget, rollout) for task_id, budget, rollout in rows}
+        try:
+            return {EpisodeKey(to_text(task), budget, rollout) for task, budget, rollout in rows}
+        except UnicodeDecodeError as error:
+            raise DataError(f"{self.path!r}: run {run_id!r} has a task without a text.") from error
 
     def episodes(
         self, run_id: str, *, task_id: str | None = None, with_turns: bool = False
@@ -188,12 +199,21 @@ class Store:
             run_id: The run's whole id.
             task_id: Only this task.
             with_turns: Read the turns too; without, ``turns`` is empty.
+
+        Raises:
+            DataError: If the run is not there, or a row is not one that an evaluation wrote.
         """
-        place = {task: number for number, task in enumerate(self.run(run_id).task_ids)}
-        return sorted(
-            self._iterate(run_id, task_id, with_turns),
-            key=lambda episode: (place[episode.task_id], episode.budget, episode.rollout),
-        )
+        places = {task: number for number, task in enumerate(self.run(run_id).task_ids)}
+
+        def place(episode: Episode) -> tuple[int, int, int]:
+            if episode.task_id not in places:
+                raise DataError(
+                    f"{self.path!r}, table episodes: {tuple(episode.key)!r} of run {run_id!r} is "
+                    "of a task that the run does not have. Delete the row, or restore the file."
+                )
+            return places[episode.task_id], episode.budget, episode.rollout
+
+        return sorted(self._iterate(run_id, task_id, with_turns), key=place)
 
     def turns(self, run_id: str, key: EpisodeKey | tuple[str, int, int]) -> tuple[Turn, ...]:
         """Return the turns of one episode.
@@ -238,13 +258,21 @@ class Store:
         if task_id is not None:
             query, values = f"{query} AND task_id = ?", (run_id, to_sql(task_id))
         for number, *row in self._rows(query, values):
-            episode = from_row(Episode, row)
+            episode = self._read(Episode, row, "episodes", number)
             turns = self._turns(number) if with_turns else ()
             yield dataclasses.replace(episode, turns=turns)
 
     def _turns(self, episode_id: int) -> tuple[Turn, ...]:
         query = f"SELECT {', '.join(COLUMNS[Turn])} FROM turns WHERE episode_id = ? ORDER BY turn"
-        return tuple(from_row(Turn, row) for row in self._rows(query, (episode_id,)))
+        rows = self._rows(query, (episode_id,))
+        return tuple(self._read(Turn, row, "turns", (episode_id, row[0])) for row in rows)
+
+    def _read(self, kind: type[RecordT], row: Sequence[Any], table: str, key: object) -> RecordT:
+        """Return the record of a row, or say which row it is that cannot be read."""
+        try:
+            return from_row(kind, row)
+        except DataError as error:
+            raise DataError(f"{self.path!r}, table {table}, row {key!r}: {error}") from error
 
 
 def _add_episode(connection: sqlite3.Connection, run_id: str, episode: Episode) -> bool:

@@ -146,7 +146,7 @@ class Run:
         versions: Package to version.
         git_commit: Commit of the working directory; ``None`` outside a repository.
         dataset_checksums: File to checksum; empty for generated tasks.
-        command: Command line that started the run.
+        command: What was typed to start the run; ``None`` in an interactive session.
         created: Start, ISO 8601 in UTC.
         finished: End; ``None`` while episodes are missing.
         upper_bounds: Turn budget to the structural upper bound, averaged over the tasks; ``None``

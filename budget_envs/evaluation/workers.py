@@ -6,7 +6,9 @@ Which of them changes nothing but the time: an episode depends on its request al
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
+import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -21,12 +23,13 @@ from budget_envs.evaluation.policy import Policy
 from budget_envs.evaluation.rollout import rollout
 from budget_envs.evaluation.trajectory import Episode
 
-__all__ = ["Job", "Workers", "play", "play_chunk"]
+__all__ = ["Job", "Workers", "check_workers", "play", "play_chunk"]
 
 Workers = int | Literal["ray"]
 Requests = Sequence[EpisodeRequest]
 
 _CHUNKS_PER_WORKER: Final = 4  # so that the last ones to finish do not keep the others waiting
+_LOOK_S: Final = 1.0  # how often a worker looks for its parent, should nobody tell it
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,19 @@ def play_chunk(job: Job, requests: Requests) -> list[Episode]:
     return [episode for finished in job.episodes(requests) for episode in finished]
 
 
+def check_workers(workers: Workers) -> None:
+    """Find out before anything is played or written whether there can be such workers.
+
+    Raises:
+        OptionError: If ``workers`` is neither a positive integer nor ``"ray"``.
+        DependencyNotInstalled: If Ray is asked for and missing.
+    """
+    if workers == "ray":
+        require("ray", "ray")
+    elif isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+        raise OptionError(f"workers must be a positive integer or 'ray', got {workers!r}.")
+
+
 def play(job: Job, requests: Requests, workers: Workers) -> Iterator[list[Episode]]:
     """Play episodes somewhere, and yield them as they finish.
 
@@ -76,10 +92,9 @@ def play(job: Job, requests: Requests, workers: Workers) -> Iterator[list[Episod
         BudgetEnvsError: If a worker process dies.
         DependencyNotInstalled: If Ray is missing.
     """
+    check_workers(workers)
     if workers == "ray":
         return _on_ray(job, requests)
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-        raise OptionError(f"workers must be a positive integer or 'ray', got {workers!r}.")
     if workers == 1:
         return job.episodes(requests)
     return _on_processes(job, requests, workers)
@@ -131,7 +146,26 @@ _installed: list[Job] = []  # in a worker process: the one job that it works for
 
 
 def _install(pickled: bytes) -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     _installed[:] = [pickle.loads(pickled)]
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent has ended, killed perhaps and unable to say so.
+
+    Without it a worker waits for its next chunk for ever. A signal on the parent's death, as Linux
+    has it, would come too when only the thread that started the pool ends.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+    while parent.is_alive() and _is_child_of(parent.pid):
+        parent.join(timeout=_LOOK_S)
+    os._exit(1)
+
+
+def _is_child_of(pid: int | None) -> bool:
+    return os.name != "posix" or os.getppid() == pid
 
 
 def _play_installed(requests: Requests) -> list[Episode]:

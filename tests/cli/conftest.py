@@ -6,8 +6,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import gymnasium as gym
 import pytest
 
+import budget_envs
 from budget_envs.cli.main import main
 
 LAKE = "budget_envs/FrozenLake-v0"
@@ -72,16 +74,34 @@ def database(tmp_path_factory):
 
 
 @pytest.fixture
+def lake_of_others():
+    """Register lakes as another package does, and give their ids."""
+    made = []
+
+    def register(oracle="budget_envs.oracles.frozen_lake:FrozenLakeOracle"):
+        made.append(f"others/Lake{len(made)}-v0")
+        env = "budget_envs.envs.frozen_lake.env:FrozenLakeEnv"
+        budget_envs.register(made[-1], env, turns=6, oracle=oracle, settings={"desc": ["SFG"]})
+        return made[-1]
+
+    yield register
+    for env_id in made:
+        del gym.registry[env_id]
+
+
+@pytest.fixture
 def slow_policy(tmp_path):
-    """A folder with a module that has a policy of which every turn takes a while."""
+    """A folder with a module that has a policy which waits, after some turns, for a file "go"."""
     (tmp_path / "slow.py").write_text(
-        "import time\n"
+        "import pathlib, time\n"
         "from budget_envs.evaluation import Action, Policy\n"
         "class Slow(Policy):\n"
         "    def __init__(self):\n"
-        "        self.name, self.settings = 'slow', {}\n"
+        "        self.name, self.settings, self.turns = 'slow', {}, 0\n"
         "    def act(self, conversations):\n"
-        "        time.sleep(0.02)\n"
+        "        self.turns += 1\n"
+        "        while self.turns > 40 and not pathlib.Path('go').exists():\n"
+        "            time.sleep(0.02)\n"
         "        return [Action('Right') for _ in conversations]\n",
         encoding="utf-8",
     )

@@ -72,6 +72,11 @@ def test_misuse_ends_with_2_and_names_what_was_probably_meant(cli, words, sugges
         ["play", LAKE, "--budget", "True"],
         ["play", LAKE, "--budget", ""],
         ["play", LAKE, "--seed", "1e3"],
+        ["play", LAKE, "--seed", "-1"],
+        ["play", "CartPole-v1", "--seed", "-1"],
+        ["list", "extra"],
+        ["play", LAKE, "extra"],
+        ["tasks", "list", "mbpp", "extra"],
         ["play", LAKE, "--set", "size"],
         ["play", LAKE, "--set", "size=[4,"],
         ["play", LAKE, "--set", "oracle=True"],
@@ -110,6 +115,25 @@ def test_misuse_ends_with_2_and_a_message_before_anything_is_written(
     assert "Traceback" not in done.err
     assert done.out == ""
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_negative_seed_is_refused_with_what_was_expected(cli):
+    assert cli("play", LAKE, "--seed", "-1").err == (
+        "budget-envs: --seed must be at least 0, got -1.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["list", "extra"], "list takes no such argument: 'extra'."),
+        (["doctor", "a", "b c"], "doctor takes no such argument: 'a', 'b c'."),
+        (["play", LAKE, "extra"], "play takes no such argument: 'extra'."),
+    ],
+)
+def test_an_argument_too_many_is_named_with_where_to_look(cli, words, message):
+    command = f"budget-envs {words[0]}"
+    assert cli(*words).err == f"budget-envs: {message} See: {command} --help\n"
 
 
 def test_a_budget_is_refused_with_what_was_expected(cli):
@@ -165,21 +189,59 @@ def test_python_m_is_the_same_command(shell):
     assert (done.code, done.out.strip()) == (0, __version__)
 
 
+PRINTING = {
+    "": [],
+    "--help": [],
+    "--version": [],
+    "list": [],
+    "play": [LAKE],
+    "evaluate": [LAKE, "--policy", "random", "--tasks", "1", "--k", "1", "--budgets", "2"],
+    "compare": ["DATABASE"],
+    "report": ["DATABASE"],
+    "tasks": ["list"],
+    "bench": [LAKE, "--steps", "10"],
+    "doctor": [],
+}
+
+
+def test_the_output_of_every_command_is_tried_on_a_closed_pipe():
+    assert set(COMMANDS) < set(PRINTING)
+
+
 @pytest.mark.skipif(os.name != "posix", reason="pipes break in another way there")
-def test_output_that_nobody_reads_is_no_error():
+@pytest.mark.parametrize(
+    ("name", "flags"), [(name, []) for name in PRINTING] + [(name, ["--json"]) for name in COMMANDS]
+)
+def test_output_that_nobody_reads_is_no_error(name, flags, database, tmp_path):
+    words = [*name.split(), *PRINTING[name], *flags]
+    words = [str(database) if word == "DATABASE" else word for word in words]
     process = subprocess.Popen(
-        [sys.executable, "-m", "budget_envs", "list", "--json"],
+        [sys.executable, "-m", "budget_envs", *words],
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
     process.stdout.close()
-    with process.stderr as err:
-        assert err.read() == b""
+    with process.stderr as stderr:
+        err = stderr.read().decode()
     assert process.wait() == 141
+    assert "Traceback" not in err
+    assert "Exception" not in err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes break in another way there")
+def test_a_message_that_nobody_reads_is_no_error():
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as closed:
+        words = [sys.executable, "-m", "budget_envs", "list", "extra"]
+        assert subprocess.run(words, stdout=closed, stderr=closed, check=False).returncode == 141
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is another signal there")
-def test_ctrl_c_ends_with_130_and_the_same_command_continues(shell, slow_policy):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_sigterm_end_with_130_and_the_same_command_continues(shell, slow_policy, number):
     words = ["evaluate", LAKE, "--policy", "slow:Slow", "--tasks", "12", "--database", "r.sqlite"]
     words += ["--set", "success_rate=0.8"]
     environment = {**os.environ, "PYTHONPATH": str(slow_policy)}
@@ -192,12 +254,13 @@ def test_ctrl_c_ends_with_130_and_the_same_command_continues(shell, slow_policy)
         text=True,
     )
     _wait_for_episodes(slow_policy / "r.sqlite", process)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Finished episodes are saved in r.sqlite; run the same command to continue." in err
     assert "Traceback" not in err
 
+    (slow_policy / "go").touch()
     described = shell(*words, "--dry-run", "--json", env={"PYTHONPATH": str(slow_policy)}).document
     assert 0 < described["runs"][0]["num_stored"] < described["runs"][0]["num_episodes"]
     assert shell(*words, env={"PYTHONPATH": str(slow_policy)}).code == 0
@@ -215,3 +278,69 @@ def _wait_for_episodes(path, process):
                     return
         except DataError:  # not there yet
             continue
+
+
+MANY = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--policy", "..x:Y"],
+        ["--policy", "json:loads"],
+        ["--policy", 'scripted={"actions":5}'],
+        ["--policy", 'oracle={"oracle":5}'],
+        ["--set", "desc=5"],
+        ["--set", "map_name=[1]"],
+        ["--set", 'error_states={"kind":5}'],
+        ["--set", "oracle=..x:Y"],
+        ["--set", "id=x"],
+        ["--set", "max_episode_steps=0"],
+        ["--budgets", MANY],
+        ["--budgets", "99999999999999999999"],
+        ["--budgets", "1e999999999%"],
+        ["--workers", MANY],
+        ["--seed", MANY],
+        ["--k", MANY],
+        ["--k", "10000000"],
+        ["--tasks", "1000000"],
+    ],
+    ids=lambda words: f"{words[1]:.30}",
+)
+def test_a_setting_that_cannot_be_is_misuse_and_no_traceback(cli, words):
+    given = [] if words[0] == "--policy" else ["--policy", "random"]
+    done = cli("evaluate", LAKE, *given, "--dry-run", *words)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("budget-envs: ")
+    assert len(done.err) < 6000
+
+
+@pytest.mark.parametrize("name", ["..x:foo", "math:foo"])
+@pytest.mark.parametrize("command", ["play", "evaluate"])
+def test_an_id_that_leads_nowhere_is_misuse(cli, command, name):
+    done = cli(command, name, *(["--policy", "random"] if command == "evaluate" else []))
+    assert done.code == 2
+    assert name in done.err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="closes streams as a POSIX shell does")
+@pytest.mark.parametrize(
+    ("words", "closed"),
+    [
+        ("list", ">&-"),
+        (f"play {LAKE}", "<&-"),
+        (f"evaluate {LAKE} --policy random --tasks 1 --k 1 --budgets 2", "2>&-"),
+        ("list", "<&- >&- 2>&-"),
+    ],
+)
+def test_closed_streams_are_no_error(tmp_path, words, closed):
+    command = f'"{sys.executable}" -m budget_envs {words} {closed}'
+    done = subprocess.run(
+        ["sh", "-c", command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,6 +1,9 @@
 import dataclasses
 import itertools
 import json
+import os
+import re
+import subprocess
 import sys
 import tracemalloc
 
@@ -359,15 +362,62 @@ def test_an_environment_that_is_not_installed_ends_with_1(cli, monkeypatch):
     assert (done.code, done.err) == (1, "budget-envs: pip install box2d\n")
 
 
-def test_the_program_of_determinism_speaks_json(shell):
-    import subprocess
-
-    rollout = Rollout(LAKE, {}, 5)
-    done = subprocess.run(
-        [sys.executable, "-m", "budget_envs.cli.bench.determinism"],
+def test_the_program_of_determinism_writes_json_to_a_file(tmp_path):
+    rollout, result = Rollout(LAKE, {}, 5), tmp_path / "digests.json"
+    subprocess.run(
+        [sys.executable, "-m", "budget_envs.cli.bench.determinism", str(result)],
         input=json.dumps(dataclasses.asdict(rollout)),
-        capture_output=True,
         text=True,
         check=True,
     )
-    assert json.loads(done.stdout) == dataclasses.asdict(rollout.play())
+    assert json.loads(result.read_text()) == dataclasses.asdict(rollout.play())
+
+
+# Environments that behave badly.
+
+
+LOUD = "print('{\"episode\": 1}'); os.write(1, b'\\xff raw'); return 0, 0.0, False, False, {}"
+
+
+def test_an_environment_that_prints_is_compared_like_any_other(module):
+    found = check_determinism(Rollout(module(LOUD), {}, 3))
+    assert found == determinism.Determinism(episode=True, infos=True, processes=3)
+
+
+def test_what_an_environment_prints_is_no_part_of_the_json(cli, module):
+    env_id = module("print('noise'); return 0, 0.0, False, False, {}")
+    done = cli("bench", env_id, "--steps", "5", "--json")
+    assert done.code == 0
+    assert done.document["determinism"]["episode"] is True
+    assert "noise" in done.err
+
+
+def test_an_environment_that_ends_other_processes_is_not_judged(module):
+    env_id = module(
+        f"os._exit(0) if os.getpid() != {os.getpid()} else None; return 0, 0.0, False, False, {{}}"
+    )
+    found = check_determinism(Rollout(env_id, {}, 3))
+    assert found.episode is None
+    assert "ended the process" in found.problem
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("raise ValueError('no such move')", r"ValueError: no such move \(step, line "),
+        ("raise SystemExit(0)", r"SystemExit: 0 \(step, line "),
+        ("return None", r"AssertionError: Expects step result to be a tuple"),
+    ],
+)
+def test_an_environment_that_breaks_is_named_with_what_it_said(cli, module, body, expected):
+    env_id = module(body)
+    done = cli("bench", env_id, "--steps", "5")
+    assert done.code == 1
+    assert re.search(f"budget-envs: {env_id} broke while it was measured: {expected}", done.err)
+
+
+@pytest.mark.parametrize("steps", [0, -1, 10**9 + 1, 10**18])
+def test_a_number_of_steps_that_is_none_is_misuse(cli, steps):
+    done = cli("bench", LAKE, f"--steps={steps}")
+    assert (done.code, done.out) == (2, "")
+    assert f"--steps must be in 1 ... 1,000,000,000, got {steps}" in done.err

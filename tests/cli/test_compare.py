@@ -1,3 +1,5 @@
+import sqlite3
+
 import pytest
 
 from budget_envs.evaluation import Store, success_counts
@@ -98,8 +100,88 @@ def test_runs_on_different_tasks_are_not_compared(cli, tmp_path):
     assert "same tasks" in done.err
 
 
+@pytest.mark.parametrize(
+    ("changes", "conflict"),
+    [
+        ({"--tasks": 3}, "2 and 3 tasks, 2 of them the same"),
+        ({"--split": "train"}, "2 and 2 tasks, 0 of them the same"),
+        ({"--budgets": "2,4"}, "budgets 2 and 2, 4"),
+        ({"--protocol": "truncate"}, "protocols rerun and truncate"),
+        (
+            {"--tasks": 1, "--budgets": 3, "--protocol": "truncate"},
+            "2 and 1 tasks, 1 of them the same; budgets 2 and 3; protocols rerun and truncate",
+        ),
+    ],
+)
+def test_runs_that_conflict_are_named_with_what_differs(cli, tmp_path, changes, conflict):
+    path = tmp_path / "r.sqlite"
+    settings = {"--tasks": 2, "--k": 1, "--budgets": 2, "--database": path}
+    for policy, changed in (("shortest_path", {}), ("random", {}), ("random", changes)):
+        words = [word for pair in (settings | changed).items() for word in pair]
+        assert cli("evaluate", "budget_envs/FrozenLake-v0", "--policy", policy, *words).code == 0
+    with Store.open(path) as store:
+        first, _, third = store.runs()
+    done = cli("compare", path)
+    assert done.code == 2
+    assert f"run {first.run_id} (shortest_path) and run {third.run_id} (random)" in done.err
+    assert f"cannot be compared: {conflict}." in done.err
+
+
 def test_a_database_that_is_not_there_is_an_error_of_data(cli, tmp_path):
     done = cli("compare", tmp_path / "none.sqlite")
     assert done.code == 1
     assert "does not exist" in done.err
     assert list(tmp_path.iterdir()) == []
+
+
+def played(path, cli, policy, *words, env_id="budget_envs/FrozenLake-v0"):
+    size = ("--tasks", "2", "--k", "1", "--budgets", "2", "--database", path)
+    assert cli("evaluate", env_id, *size, "--policy", policy, *words).code == 0
+
+
+def test_keywords_that_differ_are_named_above_the_table(cli, tmp_path):
+    path = tmp_path / "r.sqlite"
+    played(path, cli, "random")
+    played(path, cli, "random", "--set", "success_rate=0.8")
+    out = cli("compare", path).out
+    assert "environments differ in success_rate: None in random" in out.partition("───")[0]
+    document = cli("compare", path, "--json").document
+    assert document["differing_keywords"] == {"success_rate": [None, 0.8]}
+
+
+def test_runs_of_different_environments_are_refused(cli, tmp_path):
+    path = tmp_path / "r.sqlite"
+    played(path, cli, "random")
+    played(path, cli, "oracle", env_id="budget_envs/FrozenLake-8x8-v0")
+    done = cli("compare", path)
+    assert done.code == 2
+    assert "environments budget_envs/FrozenLake-v0 and budget_envs/FrozenLake-8x8-v0" in done.err
+
+
+def test_episodes_that_are_missing_are_said_to_be(cli, tmp_path):
+    path = tmp_path / "r.sqlite"
+    played(path, cli, "random")
+    played(path, cli, "oracle")
+    with sqlite3.connect(path) as connection:
+        connection.execute(
+            "DELETE FROM episodes WHERE rowid = (SELECT min(rowid) FROM episodes WHERE run_id = "
+            "(SELECT run_id FROM runs WHERE policy = 'oracle'))"
+        )
+    connection.close()
+    assert "oracle: 1 of 4 requested episodes are missing" in cli("compare", path).out
+
+
+def test_a_run_with_nothing_stored_has_dashes_for_rates(cli, tmp_path):
+    path = tmp_path / "r.sqlite"
+    played(path, cli, "random")
+    played(path, cli, "oracle")
+    with sqlite3.connect(path) as connection:
+        connection.execute(
+            "DELETE FROM episodes WHERE run_id = (SELECT run_id FROM runs WHERE policy = 'oracle')"
+        )
+    connection.close()
+    done = cli("compare", path)
+    assert done.code == 0
+    assert "oracle: no episode is stored yet" in done.out
+    row = next(line for line in done.out.splitlines() if line.split()[:2] == ["1", "2"])
+    assert row.split()[-2:] == ["–", "–"]

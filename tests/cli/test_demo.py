@@ -28,7 +28,9 @@ def counts(demo):
 
 def test_the_demo_is_what_make_demo_runs():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert "evaluate --settings examples/demo.toml --database demo/results.sqlite" in makefile
+    for name in ("demo", "demo_sql", "demo_code"):
+        settings = f"--settings examples/{name}.toml"
+        assert f"evaluate {settings} --database demo/results.sqlite" in makefile
     assert "report demo/results.sqlite --html demo/report.html" in makefile
 
 
@@ -37,6 +39,15 @@ def test_the_demo_plays_three_players_under_four_budgets(cli):
     assert [run["policy"] for run in runs] == ["random", "shortest_path", "oracle"]
     assert all(run["budgets"] == [5, 10, 15, 20] for run in runs)
     assert sum(run["num_episodes"] for run in runs) < 20_000
+
+
+@pytest.mark.parametrize("name", ["demo_sql", "demo_code"])
+def test_the_other_environments_are_in_the_demo_too(cli, name):
+    done = cli("evaluate", "--settings", ROOT / "examples" / f"{name}.toml", "--dry-run", "--json")
+    runs = done.document["runs"]
+    assert len(runs) == 3
+    assert all(run["budgets"] == [1, 2, 3, 5] for run in runs)
+    assert sum(run["num_episodes"] for run in runs) < 1000
 
 
 def test_knowing_the_budget_helps_more_the_larger_it_is(counts):

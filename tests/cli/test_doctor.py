@@ -1,11 +1,11 @@
 import platform
 import re
+import sys
 from importlib import metadata
 
 import gymnasium as gym
 import pytest
 
-from budget_envs.cli import doctor as module
 from budget_envs.errors import DependencyNotInstalled
 from budget_envs.registration import PRESETS
 from budget_envs.version import __version__
@@ -93,9 +93,64 @@ def test_a_cache_that_is_not_there_yet_is_not_made(cli, monkeypatch, tmp_path):
 
 
 def test_without_a_sandbox_it_says_so(cli, monkeypatch):
-    def fail(name):
-        raise ModuleNotFoundError(name)
-
-    monkeypatch.setattr(module, "import_module", fail)
+    monkeypatch.setitem(sys.modules, "budget_envs.sandbox", None)
     assert cli("doctor", "--json").document["sandbox"] is None
     assert "none in this installation" in cli("doctor").out
+
+
+def test_every_tier_of_the_sandbox_works_or_says_why_not(cli, monkeypatch):
+    found = {"process": None, "docker": "No Docker engine answers."}
+    monkeypatch.setattr("budget_envs.sandbox.available", lambda: found)
+    sandbox = cli("doctor", "--json").document["sandbox"]
+    assert (sandbox["process"], sandbox["docker"]) == ("works", "No Docker engine answers.")
+
+
+def test_without_the_part_that_keeps_task_files_it_says_so(cli, monkeypatch):
+    monkeypatch.setitem(sys.modules, "budget_envs.tasks", None)
+    cache = cli("doctor", "--json").document["cache"]
+    assert cache["folder"] is None
+    assert "budget_envs.tasks" in cache["problem"]
+
+
+ERRORS = [
+    ImportError("no module 'fcntl'"),
+    ModuleNotFoundError("no module"),
+    AttributeError("no such name"),
+    OSError("not permitted"),
+    RuntimeError("no home folder"),
+    TypeError("no such library"),
+    DependencyNotInstalled("not installed"),
+    KeyError("field"),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize(
+    "place",
+    [
+        "budget_envs.sandbox.available",
+        "budget_envs.sandbox.landlock.abi_version",
+        "budget_envs.tasks.cache_folder",
+        "budget_envs.text_env.TextEnv.reset",
+        "budget_envs.cli.doctor.import_module",
+        "budget_envs.cli.ids.load_oracle",
+    ],
+)
+def test_a_part_that_cannot_be_examined_is_a_finding(cli, monkeypatch, place, error):
+    def fail(*args, **keywords):
+        raise error
+
+    monkeypatch.setattr(place, fail)
+    done = cli("doctor", "--json")
+    assert (done.code, done.err) == (0, "")
+    assert set(done.document) >= {"versions", "extras", "environments", "sandbox", "cache"}
+    assert cli("doctor").code == 0
+
+
+def test_an_environment_that_is_broken_says_with_what(cli, monkeypatch):
+    def fail(self, **keywords):
+        raise ZeroDivisionError("lost")
+
+    monkeypatch.setattr("budget_envs.text_env.TextEnv.reset", fail)
+    found = cli("doctor", "--json").document["environments"]
+    assert set(map(tuple, found.values())) == {("ZeroDivisionError: lost",)}

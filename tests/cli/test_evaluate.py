@@ -1,6 +1,8 @@
 import json
+import shlex
 import sqlite3
 import tomllib
+from importlib.util import find_spec
 
 import pytest
 
@@ -143,6 +145,29 @@ def test_json_is_one_document_with_every_run(cli, path):
     runs = [run for group in done.document["comparisons"] for run in group["runs"]]
     assert [run["label"] for run in runs] == ["random", "oracle"]
     assert {cell["budget"] for cell in runs[0]["cells"]} == {2, 4}
+
+
+@pytest.mark.skipif(find_spec("ray") is not None, reason="Ray is installed")
+def test_workers_that_are_missing_are_told_before_anything_is_written(cli, tmp_path):
+    done = evaluate(cli, tmp_path / "a" / "r.sqlite", "--policy", "random", "--workers", "ray")
+    assert done.code == 1
+    assert 'pip install "budget-envs[ray]"' in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_continues_says_how_much_is_there(cli, path):
+    evaluate(cli, path, "--policy", "random", "--seed", "1")
+    assert evaluate(cli, path, "--policy", "random").err == "random: 24 episodes\n"
+    again = evaluate(cli, path, "--policy", "random")
+    assert again.err == "random: 24 episodes, all of them in the database already\n"
+
+
+def test_the_command_that_is_recorded_can_be_typed(shell, tmp_path):
+    words = ["evaluate", LAKE, "--policy", 'scripted={"actions": ["Up"]}', *SMALL]
+    assert shell(*words, "--database", "r.sqlite").code == 0
+    with Store.open(tmp_path / "r.sqlite") as store:
+        (run,) = store.runs()
+    assert shlex.split(run.command) == ["budget-envs", *words, "--database", "r.sqlite"]
 
 
 def test_progress_and_messages_leave_standard_output_alone(cli, path):

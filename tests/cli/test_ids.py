@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from budget_envs.cli.ids import find_id, is_ours, make_env, read_keywords
+from budget_envs.cli.ids import find_id, make_env, read_keywords, takes_our_keywords
 from budget_envs.errors import OptionError
 
 
@@ -42,10 +42,11 @@ def test_any_text_is_answered_by_an_option_error_or_an_id(name):
         assert find_id(name) in gym.registry
 
 
-def test_only_ids_of_this_package_are_ours():
-    assert is_ours("budget_envs/FrozenLake-v0")
-    assert is_ours("budget_envs:budget_envs/FrozenLake-v0")
-    assert not is_ours("FrozenLake-v1")
+def test_ids_of_this_package_and_those_registered_through_it_take_our_keywords(lake_of_others):
+    assert takes_our_keywords("budget_envs/FrozenLake-v0")
+    assert takes_our_keywords("budget_envs:budget_envs/FrozenLake-v0")
+    assert takes_our_keywords(lake_of_others())
+    assert not takes_our_keywords("FrozenLake-v1")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@ import dataclasses
 import gymnasium as gym
 import pytest
 
-import budget_envs.cli.list_ids as list_module
 from budget_envs.errors import DependencyNotInstalled, TaskDataUnavailable
 from budget_envs.registration import FAMILIES, PRESETS
 
@@ -52,6 +51,6 @@ def test_what_an_environment_lacks_is_listed_with_what_to_do(cli, monkeypatch, e
 
 def test_an_environment_without_an_oracle_says_none(cli, monkeypatch):
     without = dataclasses.replace(FAMILIES["frozen_lake"], oracle=None)
-    monkeypatch.setitem(list_module.FAMILIES, "frozen_lake", without)
+    monkeypatch.setitem(FAMILIES, "frozen_lake", without)
     assert cli("list", "--json").document[0]["oracle"] is None
     assert "none" in cli("list").out

@@ -1,14 +1,8 @@
-import contextlib
-
 import gymnasium as gym
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from budget_envs.cli.game import read_action
-from budget_envs.errors import OptionError, UnsupportedError
-from budget_envs.spaces import TextSpace
+from budget_envs.errors import TaskDataUnavailable
+from budget_envs.wrappers import InteractionBudget
 
 LAKE = "budget_envs/FrozenLake-v0"
 
@@ -108,6 +102,28 @@ def test_undo_shows_the_earlier_observation_again(cli):
     assert out.count(first) == 2
 
 
+def test_undo_shows_what_was_said_about_the_earlier_turn_again(cli):
+    out = cli("play", *FIXED, "--oracle", stdin="Up\nDown\n:undo\n").out
+    first = out.partition("> Up\n")[2].partition("> Down\n")[0]
+    assert "(oracle: worth" in first
+    assert out.partition("> :undo\n")[2] == first
+
+
+def test_undo_of_the_first_turn_says_nothing_about_a_turn(cli):
+    out = cli("play", *FIXED, "--oracle", stdin="Down\n:undo\n").out
+    assert "(oracle" not in out.partition("> :undo\n")[2]
+
+
+def test_an_episode_that_cannot_begin_shows_nothing_but_why(cli, monkeypatch):
+    def fail(self, **keywords):
+        raise TaskDataUnavailable("the file is nowhere: run this.")
+
+    monkeypatch.setattr("budget_envs.text_env.TextEnv.reset", fail)
+    done = cli("play", LAKE)
+    assert (done.code, done.out) == (1, "")
+    assert done.err == "budget-envs: the file is nowhere: run this.\n"
+
+
 def test_undo_with_nothing_to_take_back_says_so(cli):
     assert "There is no turn to take back." in cli("play", *FIXED, stdin=":undo\n").out
 
@@ -171,6 +187,97 @@ def test_a_foreign_environment_is_played_with_numbers(cli):
     assert "Out of turns after 2 turns" in done.out
 
 
+@pytest.fixture
+def foreign():
+    """Register a text environment of another project, whose info says what it is told to."""
+
+    class Echo(gym.Env):
+        observation_space = action_space = gym.spaces.Text(100)
+
+        def __init__(self, info=None):
+            self.info = info or {}
+
+        def reset(self, *, seed=None, options=None):
+            return "say something", dict(self.info)
+
+        def step(self, action):
+            return f"you said {action}", 0.0, False, False, dict(self.info)
+
+    keywords = {"order_enforce": False, "disable_env_checker": True}
+    gym.register(id="foreign/Echo-v0", entry_point=Echo, **keywords)
+    gym.register(
+        id="foreign/Budgeted-v0",
+        entry_point=lambda: InteractionBudget(Echo(), budget={"turns": 3, "cost": 2}),
+        **keywords,
+    )
+    yield "foreign/Echo-v0"
+    del gym.registry["foreign/Echo-v0"], gym.registry["foreign/Budgeted-v0"]
+
+
+def test_a_foreign_text_environment_shows_the_budget_asked_for(cli, foreign):
+    done = cli("play", foreign, "--budget", "2", stdin="a\nb\n")
+    lines = [line for line in done.out.splitlines() if line.startswith("[left")]
+    assert lines == [f"[left: {left} of 2 turns]" for left in (2, 1, 0)]
+    assert "[left: 2 of 2 turns]" in done.out.partition("> a")[0]
+
+
+def test_a_foreign_text_environment_shows_a_budget_of_its_own(cli, foreign):
+    out = cli("play", "foreign/Budgeted-v0", stdin="a\n").out
+    assert "[left: 2 of 3 turns, 2 of 2 cost]" in out
+
+
+@pytest.mark.parametrize("words", [["--no-show-budget"], []])
+def test_a_budget_that_is_hidden_or_not_there_is_not_shown(cli, foreign, words):
+    budget = ["--budget", "2"] if words else []
+    assert "[left" not in cli("play", foreign, *budget, *words, stdin="a\n").out
+
+
+@pytest.mark.parametrize(
+    ("value", "numeric"),
+    [
+        ("false", "false"),
+        ('"never"', "false"),
+        ('{"when": "never"}', "false"),
+        ('"total_only"', "false"),
+        ("false", "true"),
+        ('"never"', "true"),
+        ('{"when": "never"}', "true"),
+    ],
+)
+def test_how_the_environment_is_told_to_show_its_budget_is_kept(cli, value, numeric):
+    words = ["--set", f"show_budget={value}", "--set", f"numeric={numeric}"]
+    assert "[left" not in cli("play", *FIXED, *words, stdin="1\n").out
+
+
+def test_a_budget_is_said_once(cli, lake_of_others):
+    for words in (FIXED, (lake_of_others(),)):
+        out = cli("play", *words, stdin="Right\n").out
+        assert out.count("turns left]") == 2
+        assert "[left" not in out
+
+
+@pytest.mark.parametrize("name", ["budget", "oracle", "injected", "verdict"])
+@pytest.mark.parametrize("value", ["8", '"text"', "[1]", "{}", '{"turns": 8, "value": {}}', "null"])
+def test_an_info_that_means_something_else_breaks_nothing(cli, foreign, name, value):
+    words = ["--set", f'info={{"{name}": {value}}}']
+    done = cli("play", foreign, *words, stdin="a\n:undo\nb\n")
+    assert (done.code, done.err) == (0, "")
+    assert "you said b" in done.out
+
+
+def test_an_id_registered_through_this_package_has_every_flag(cli, lake_of_others):
+    done = cli("play", lake_of_others(), "--oracle", "--budget", "2", stdin="Up\n")
+    assert "[Budget: 2 of 2 turns left]" in done.out
+    assert "(oracle: worth 0.000, best 1.000 (Right))" in done.out
+
+
+def test_an_id_registered_without_an_oracle_has_none_to_ask(cli, lake_of_others):
+    done = cli("play", lake_of_others(oracle=None), "--oracle")
+    assert done.code == 2
+    assert "no oracle" in done.err
+    assert done.out == ""
+
+
 def test_a_foreign_environment_is_drawn_where_it_can_be(cli):
     done = cli("play", "FrozenLake-v1", stdin="1\n")
     assert "FHFH" in done.out
@@ -191,53 +298,3 @@ def test_the_end_of_a_foreign_episode_says_its_return(cli):
 def test_numbers_instead_of_text_are_played_too(cli):
     done = cli("play", *FIXED, "--set", "numeric=true", "--json", stdin="1\n1\n2\n")
     assert done.document["verdict"] == "pass"
-
-
-@pytest.mark.parametrize(
-    ("space", "line", "action"),
-    [
-        (TextSpace(), "Right", "Right"),
-        (gym.spaces.Text(10), "1", "1"),
-        (gym.spaces.Discrete(3), "2", 2),
-        (gym.spaces.Discrete(3, start=-1), "-1", -1),
-        (gym.spaces.MultiBinary(2), "[1, 0]", [1, 0]),
-        (gym.spaces.MultiDiscrete([2, 3]), "[1, 2]", [1, 2]),
-        (gym.spaces.Box(-1.0, 1.0, (2,)), "[0.5, -1]", [0.5, -1]),
-    ],
-)
-def test_a_line_is_read_as_the_space_has_it(space, line, action):
-    found = read_action(space, line)
-    assert space.contains(found)
-    assert np.array_equal(found, action)
-
-
-@pytest.mark.parametrize(
-    ("space", "line"),
-    [
-        (gym.spaces.Discrete(3), "3"),
-        (gym.spaces.Discrete(3), "1.5"),
-        (gym.spaces.Discrete(3), "[1]"),
-        (gym.spaces.Discrete(3), ""),
-        (gym.spaces.Discrete(3), "true"),
-        (gym.spaces.Discrete(3), "1e999"),
-        (gym.spaces.Discrete(3), "9" * 30),
-        (gym.spaces.Box(-1.0, 1.0, (2,)), "[0.5]"),
-        (gym.spaces.Box(-1.0, 1.0, (2,)), "[0.5, 2]"),
-        (gym.spaces.MultiBinary(2), "[1, [0]]"),
-    ],
-)
-def test_a_line_that_is_no_action_is_refused(space, line):
-    with pytest.raises(OptionError, match="expected an action"):
-        read_action(space, line)
-
-
-@given(st.text(max_size=30))
-def test_any_line_is_read_or_refused(line):
-    for space in (gym.spaces.Discrete(3), gym.spaces.Box(-1.0, 1.0, (2,))):
-        with contextlib.suppress(OptionError):
-            assert space.contains(read_action(space, line))
-
-
-def test_a_space_that_cannot_be_typed_is_refused():
-    with pytest.raises(UnsupportedError, match="Dict"):
-        read_action(gym.spaces.Dict(a=gym.spaces.Discrete(2)), "1")

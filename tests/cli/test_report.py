@@ -58,3 +58,22 @@ def test_an_unknown_run_is_misuse_and_names_the_nearest(cli, database):
     done = cli("report", database, "randm")
     assert done.code == 2
     assert "Did you mean 'random'" in done.err
+
+
+def test_a_report_never_replaces_the_database(cli, database, tmp_path):
+    copy = tmp_path / "results.html"  # the ending says nothing about what is in it
+    copy.write_bytes(database.read_bytes())
+    for target in (database, copy):
+        before = target.read_bytes()
+        done = cli("report", target, "--html", target)
+        assert (done.code, done.out) == (2, "")
+        assert "no HTML page" in done.err
+        assert target.read_bytes() == before
+
+
+def test_a_report_replaces_pages_and_no_other_file(cli, database, tmp_path):
+    notes, page = tmp_path / "notes.txt", tmp_path / "page"
+    notes.write_text("mine", encoding="utf-8")
+    assert cli("report", database, "--html", notes).code == 2
+    assert notes.read_text(encoding="utf-8") == "mine"
+    assert [cli("report", database, "--html", page).code for _ in range(2)] == [0, 0]

@@ -101,8 +101,8 @@ def test_a_policy_that_is_none_is_refused(value):
         ("protocol = 3", "protocol must be a text"),
         ("database = ''", "database must be a text"),
         ("workers = 0", "workers must be a positive integer"),
-        ("workers = 'rai'", "workers must be an integer"),
-        ("workers = true", "workers must be an integer"),
+        ("workers = 'rai'", "workers must be a positive integer or 'ray', got 'rai'"),
+        ("workers = true", "workers must be a positive integer"),
         ("set = 3", "set must be a table"),
     ],
 )

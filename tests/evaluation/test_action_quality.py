@@ -171,6 +171,21 @@ def test_no_states_are_no_comparison():
     assert math.isnan(found.better.estimate)
 
 
+def test_the_number_of_resamples_changes_the_intervals_alone():
+    ours, theirs = [[1.0], [0.0]], [[0.0], [0.0]]
+    one, many = (compare(ours, theirs, num_resamples=number).better for number in (1, 1000))
+    assert one.estimate == many.estimate == 0.5
+    assert one.low == one.high
+    assert (many.low, many.high) == (0.0, 1.0)
+
+
+def test_the_number_of_resamples_reaches_every_part_of_the_episodes(pool):
+    _, states = pool
+    values = np.arange(2.0 * len(states)).reshape(-1, 2) % 7
+    for bucket in compare_by_position(states, values, values[::-1], num_resamples=1):
+        assert bucket.comparison.difference.low == bucket.comparison.difference.high
+
+
 @pytest.mark.parametrize(("ours", "theirs"), [([[1.0]], [[1.0], [1.0]]), ([1.0], [1.0])])
 def test_both_sides_need_the_same_states(ours, theirs):
     with pytest.raises(OptionError, match=r"shape \(states, G\)"):

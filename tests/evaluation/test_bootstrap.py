@@ -1,3 +1,4 @@
+import importlib
 import math
 import os
 import subprocess
@@ -496,6 +497,9 @@ def test_wilson_refuses_what_is_not_a_count_or_level(successes, trials, level):
 
 
 def test_wilson_names_the_extra_that_brings_scipy(monkeypatch):
-    monkeypatch.setitem(sys.modules, "scipy.stats", None)
+    def fail(name):
+        raise ModuleNotFoundError(f"No module named {name!r}", name="scipy")
+
+    monkeypatch.setattr(importlib, "import_module", fail)
     with pytest.raises(DependencyNotInstalled, match=r"budget-envs\[eval\]"):
         wilson_interval(1, 2)

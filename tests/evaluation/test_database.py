@@ -9,6 +9,7 @@ import textwrap
 import pytest
 
 from budget_envs.errors import DataError
+from budget_envs.evaluation import database
 from budget_envs.evaluation.database import APPLICATION_ID, SCHEMA_VERSION, connect, explained
 
 SCHEMA = "CREATE TABLE facts (fact TEXT); CREATE TABLE more (fact TEXT)"
@@ -66,6 +67,53 @@ def test_a_missing_folder_is_named(tmp_path):
 def test_a_folder_is_no_database(tmp_path):
     with pytest.raises(DataError, match="expected a file, got a folder"):
         open_(tmp_path, create=True)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="devices and pipes are files on POSIX")
+@pytest.mark.parametrize("create", [True, False])
+def test_devices_and_pipes_are_no_database(tmp_path, create):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (os.devnull, tmp_path / "pipe"):
+        with pytest.raises(DataError, match="expected a file, got a device or pipe"):
+            open_(path, create=create)
+
+
+def test_what_the_system_says_about_a_path_is_passed_on(tmp_path):
+    with pytest.raises(DataError, match=r"cannot be read: .*too long"):
+        open_(tmp_path / ("x" * 5000))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files as Linux does")
+@pytest.mark.parametrize("limit", [10_000, 60_000])
+def test_a_file_that_may_not_grow_says_that_there_is_no_room(tmp_path, limit):
+    script = f"""
+        import resource
+        from budget_envs.errors import DataError
+        from budget_envs.evaluation.database import connect, explained
+        resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
+        try:
+            connection = connect("results.db", {SCHEMA!r}, create=True, timeout_s=1)
+            with explained("results.db"):
+                for _ in range(100):
+                    connection.execute("INSERT INTO facts VALUES (?)", ("x" * 3000,))
+        except DataError as error:
+            print(error)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert "no space is left on the disk, or the file has reached a size limit" in done.stdout
+
+
+def test_a_log_that_cannot_be_read_says_to_copy_both_files(filled):
+    (filled.parent / f"{filled.name}-wal").write_bytes(b"log")
+    message = r"newest part is in the log results\.db-wal .* Copy both files"
+    with pytest.raises(DataError, match=message), explained(str(filled)):
+        raise sqlite3.OperationalError("unable to open database file")
 
 
 def test_an_empty_file_holds_nothing_to_read(tmp_path):
@@ -135,6 +183,72 @@ def test_a_file_cut_within_its_header_is_refused(filled):
     filled.write_bytes(filled.read_bytes()[:50])
     with pytest.raises(DataError, match="cut short"):
         open_(filled)
+
+
+def mid_checkpoint(path):
+    """Bring a database to where a writer died writing its log back: the header went first.
+
+    Returns the rows that it holds.
+    """
+    connection = open_(path)
+    connection.execute("PRAGMA wal_autocheckpoint = 0")
+    connection.execute("BEGIN")
+    connection.executemany("INSERT INTO facts VALUES (?)", [("y" * 3000,)] * 50)
+    connection.execute("COMMIT")
+    saved = {name: (path.parent / name).read_bytes() for name in os.listdir(path.parent)}
+    connection.close()  # which writes the log back
+    header = path.read_bytes()[:4096]
+    for name, content in saved.items():
+        (path.parent / name).write_bytes(content)
+    path.write_bytes(header + path.read_bytes()[4096:])
+    (path.parent / f"{path.name}-shm").unlink()
+    return 250
+
+
+@pytest.mark.parametrize("create", [True, False])
+def test_a_file_shorter_than_its_header_says_is_whole_with_its_log(filled, create):
+    rows = mid_checkpoint(filled)
+    header = filled.read_bytes()[:100]
+    assert len(filled.read_bytes()) < database._expected_size(header)
+    open_(filled, create=create).close()
+    assert count(filled) == rows
+
+
+def test_without_its_log_such_a_file_is_cut_short(filled):
+    mid_checkpoint(filled)
+    (filled.parent / f"{filled.name}-wal").unlink()
+    with pytest.raises(DataError, match="cut short"):
+        open_(filled)
+
+
+def test_a_file_that_grows_while_it_is_looked_at_is_whole(filled, monkeypatch):
+    whole, looks = filled.read_bytes(), []
+
+    def measured(path):  # another program wrote its log back between the two looks, and left
+        looks.append(path)
+        return whole[:100], len(whole) - (4096 if len(looks) == 1 else 0)
+
+    monkeypatch.setattr(database, "_measured", measured)
+    assert count(filled) == 200
+
+
+def test_opening_succeeds_while_another_process_writes_and_closes(tmp_path):
+    path = tmp_path / "results.db"
+    open_(path, create=True).close()
+    script = f"""
+        from budget_envs.evaluation.database import connect
+        for _ in range(150):
+            connection = connect({str(path)!r}, {SCHEMA!r}, create=True, timeout_s=30)
+            connection.execute("INSERT INTO facts VALUES (?)", ("x" * 200_000,))
+            connection.close()
+    """
+    writer = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)])
+    opened = 0
+    while writer.poll() is None:
+        open_(path, timeout_s=30).close()
+        opened += 1
+    assert (writer.returncode, count(path)) == (0, 150)
+    assert opened > 0
 
 
 def test_a_damaged_file_says_how_to_save_what_is_readable(filled):

@@ -3,19 +3,22 @@ import os
 import subprocess
 import sys
 import textwrap
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
 
 from budget_envs.agents.policies import make_policy
-from budget_envs.errors import BudgetEnvsError, OptionError
+from budget_envs.errors import BudgetEnvsError, OptionError, UnsupportedError
 from budget_envs.evaluation.evaluate import Progress, evaluate, run_plan
 from budget_envs.evaluation.plan import make_plan
-from budget_envs.evaluation.policy import Action
+from budget_envs.evaluation.policy import Action, Policy
 from budget_envs.evaluation.store import Store
 
 LAKE = "budget_envs/FrozenLake-v0"
 SLIPPERY = {"success_rate": 0.8}
+MODULE = sys.modules["budget_envs.evaluation.evaluate"]  # the package has the function
+NO_RAY = pytest.mark.skipif(find_spec("ray") is not None, reason="Ray is installed")
 
 
 def run(policy="random", budgets=(3, 6, 10), **keywords):
@@ -34,11 +37,11 @@ def test_every_requested_episode_is_there_in_order():
 
 
 def test_the_run_says_where_it_comes_from(monkeypatch):
-    monkeypatch.setattr("sys.orig_argv", ["python", "my script.py"])
+    monkeypatch.setattr(MODULE, "command_line", lambda: "run it")
     run_ = run(tasks=1).run
     assert {"python", "budget_envs", "gymnasium", "numpy"} <= set(run_.versions)
     assert run_.created <= run_.finished
-    assert run_.command == "python 'my script.py'"
+    assert run_.command == "run it"
 
 
 def test_without_a_store_the_turns_are_returned():
@@ -284,7 +287,10 @@ def test_a_plan_is_what_evaluate_plays(same):
     plan = make_plan(policy, LAKE, [3, 6], tasks=5, k=2)
     played = run_plan(plan, policy)
     assert played.episodes == evaluate(policy, LAKE, [3, 6], tasks=5, k=2).episodes
-    assert same(dataclasses.replace(played.run, upper_bounds=None, versions=None), plan.run)
+    unknown = {name: getattr(plan.run, name) for name in ("versions", "upper_bounds")}
+    unknown |= {"created": plan.run.created, "finished": None}
+    unknown |= {name: getattr(plan.run, name) for name in ("command", "git_commit")}
+    assert same(dataclasses.replace(played.run, **unknown), plan.run)
 
 
 def test_planning_plays_nothing(counting, fake_id):
@@ -297,6 +303,41 @@ def test_planning_plays_nothing(counting, fake_id):
 def test_workers_are_a_positive_integer_or_ray(workers):
     with pytest.raises(OptionError, match="workers must be a positive integer or 'ray'"):
         run(workers=workers)
+
+
+@pytest.mark.parametrize("workers", [0, "many", pytest.param("ray", marks=NO_RAY)])
+def test_workers_that_cannot_be_leave_no_file(path, workers):
+    with pytest.raises(BudgetEnvsError):
+        run(workers=workers, store=path)
+    assert not path.exists()
+
+
+class Unpicklable(Policy):
+    def __init__(self):
+        self.name, self.settings, self.callback = "unpicklable", {}, lambda: None
+
+    def act(self, conversations):
+        return [Action("Right") for _ in conversations]
+
+
+def test_a_run_that_fails_before_its_first_episode_is_not_stored(path):
+    with pytest.raises(UnsupportedError, match="cannot be sent"):
+        evaluate(Unpicklable(), LAKE, [3], tasks=2, k=1, workers=2, store=path)
+    with Store.open(path) as store:
+        assert store.runs() == []
+
+
+def test_the_command_of_a_run_is_the_one_that_gave_its_first_episode(path, monkeypatch):
+    def attempt(command, workers):
+        monkeypatch.setattr(MODULE, "command_line", lambda: command)
+        evaluate(Unpicklable(), LAKE, [3], tasks=2, k=1, workers=workers, store=path)
+
+    with pytest.raises(UnsupportedError):
+        attempt("one that fails", 2)
+    attempt("one that works", 1)
+    attempt("one that finds everything there", 1)
+    with Store.open(path) as store:
+        assert [run_.command for run_ in store.runs()] == ["one that works"]
 
 
 def test_errors_of_this_package_can_be_caught_as_one(path):

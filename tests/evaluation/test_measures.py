@@ -179,6 +179,31 @@ def test_for_a_blind_policy_both_protocols_measure_the_same_use():
     assert found[0] == found[1]
 
 
+# Resamples.
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        lambda **settings: upper_bounds(RERUN, MIXED, **settings)[8],
+        lambda **settings: budget_use(RERUN, MIXED, **settings)[1].exhausted,
+        lambda **settings: turn_quality(RERUN, MIXED, **settings)[1].invalid_rate,
+    ],
+)
+def test_the_number_of_resamples_changes_the_interval_alone(measure):
+    one, few, many = (measure(num_resamples=number) for number in (1, 2, 1000))
+    assert one.estimate == few.estimate == many.estimate
+    assert one.low == one.high
+    assert measure() == many
+    assert (many.low, many.high) != (one.low, one.high)
+
+
+MIXED = [
+    failed("a", 8, boundary="budget", num_invalid=8, upper_bounds={4: 0.0, 8: 1.0}),
+    failed("b", 8, num_invalid=0, upper_bounds={4: 0.0, 8: 0.0}),
+]
+
+
 # Turns.
 
 

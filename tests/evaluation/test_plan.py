@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import budget_envs
 from budget_envs.agents.policies import make_policy
 from budget_envs.errors import BudgetError, OptionError, UnsupportedError
 from budget_envs.evaluation import plan as plan_module
+from budget_envs.evaluation.env_maker import oracle_entry
 from budget_envs.evaluation.plan import make_plan, resolve_budgets
 
 LAKE = "budget_envs/FrozenLake-v0"
@@ -150,6 +152,35 @@ def test_an_empty_list_of_tasks_is_refused():
         plan(tasks=[])
 
 
+@pytest.fixture
+def repeating(fake_id, monkeypatch):
+    """Let the tasks of the fake environment begin again after three, and count what is begun."""
+    begun = []
+    kind = gym.registry[fake_id].entry_point
+    monkeypatch.setattr(kind, "task_at", lambda self, split, index: f"pass-{1 + index % 3}")
+    monkeypatch.setattr(kind, "begin", lambda self, task: begun.append(task))
+    return fake_id, begun
+
+
+def test_a_split_that_repeats_a_task_is_refused_before_anything_is_played(repeating):
+    env_id, begun = repeating
+    message = r"ScriptedEnv has task 'pass-1' at test 0 and at test 3: task_at must give another"
+    with pytest.raises(UnsupportedError, match=message):
+        plan(env_id, budgets=[3], tasks=5)
+    assert begun == []
+
+
+def test_as_many_tasks_as_differ_can_be_evaluated(repeating):
+    assert len(plan(repeating[0], budgets=[3], tasks=3).run.task_ids) == 3
+
+
+def test_two_tasks_with_one_name_are_refused(fake_id, monkeypatch):
+    kind = gym.registry[fake_id].entry_point
+    monkeypatch.setattr(kind, "name_task", lambda self, task: "pass-1")
+    with pytest.raises(UnsupportedError, match="name_task another id"):
+        plan(fake_id, budgets=[3], tasks=2)
+
+
 # Episodes.
 
 
@@ -277,6 +308,43 @@ def test_bounds_come_from_the_environments_own_oracle():
     assert made.bounds(env) == {1: 0.0, 2: 1.0, 3: 1.0}
 
 
+LAKES = "budget_envs.envs.frozen_lake.env:FrozenLakeEnv"
+ORACLE = "budget_envs.oracles.frozen_lake:FrozenLakeOracle"
+
+
+@pytest.fixture
+def registered():
+    """Register ids as another package does."""
+    made = []
+
+    def register(oracle):
+        made.append(f"other/Lake{len(made)}-v0")
+        budget_envs.register(made[-1], LAKES, turns=6, oracle=oracle)
+        return made[-1]
+
+    yield register
+    for env_id in made:
+        del gym.registry[env_id]
+
+
+def test_bounds_of_an_id_of_another_package_come_from_the_oracle_registered_with_it(registered):
+    made = plan(registered(ORACLE), tasks=["SFG"])
+    env = made.make_env()
+    env.reset(seed=0, options={"task": "SFG"})
+    assert made.bounds(env) == {3: 1.0, 6: 1.0}
+
+
+def test_an_id_of_another_package_without_an_oracle_has_no_bounds(registered):
+    assert plan(registered(None), tasks=["SFG"]).bounds is None
+
+
+@pytest.mark.parametrize("family", ["frozen_lake", "tabby", {"env": LAKES, "oracle": ORACLE}, 7])
+def test_a_keyword_that_another_project_calls_family_means_nothing(fake_id, family):
+    env = gym.make(fake_id)
+    env.spec.kwargs["family"] = family
+    assert oracle_entry(env) is None
+
+
 def test_an_environment_without_oracle_has_no_bounds(fake_id):
     assert plan(fake_id, budgets=[3]).bounds is None
 
@@ -344,4 +412,73 @@ def test_a_spec_that_json_lacks_is_described(fake_id):
 
 def test_a_plan_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
-        plan().requests = ()
+        plan().run = None
+
+
+# Who plays, and what nobody can play.
+
+
+def test_policies_of_different_classes_with_one_name_are_different_runs():
+    class One(type(make_policy("random"))):
+        pass
+
+    class Two(type(make_policy("random"))):
+        def act(self, conversations):
+            return super().act(conversations)
+
+    runs = [make_plan(kind(), LAKE, [2], tasks=1, k=1).run for kind in (One, Two, One)]
+    assert runs[0].run_id == runs[2].run_id != runs[1].run_id
+    assert runs[0].policy_settings == runs[1].policy_settings
+    assert "One" in runs[0].versions["policy"]
+
+
+@pytest.mark.parametrize(
+    "faults", [True, {"kind": "wrong_action"}, {"kind": ["empty", "wrong_action"]}]
+)
+def test_truncate_is_refused_where_an_injection_depends_on_the_budget(faults):
+    keywords = {"env_kwargs": {"error_states": faults}}
+    with pytest.raises(UnsupportedError, match="wrong_action depends on the remaining budget"):
+        plan(protocol="truncate", **keywords)
+    assert plan(protocol="rerun", **keywords).num_episodes
+
+
+@pytest.mark.parametrize("keywords", [{"error_states": {"kind": "empty"}}, {"oracle": True}])
+def test_truncate_is_fine_with_layers_that_change_no_episode_by_the_budget(keywords):
+    assert plan(protocol="truncate", env_kwargs=keywords).run.protocol == "truncate"
+
+
+@pytest.mark.parametrize("steps", [0, 3, -1, None])
+def test_another_limit_on_the_steps_is_refused(steps):
+    with pytest.raises(OptionError, match=r"max_episode_steps .* budgets"):
+        plan(env_kwargs={"max_episode_steps": steps})
+
+
+def test_a_policy_that_cannot_check_an_environment_is_named():
+    policy = make_policy("random")
+    policy.check_env = lambda env: 1 / 0
+    with pytest.raises(OptionError, match=r"policy 'random' .*ZeroDivisionError"):
+        make_plan(policy, LAKE, [2])
+
+
+@pytest.mark.parametrize(
+    "budget",
+    ["1e999999999%", "1e1%", "+5%", " 5%", "1/3%", "9" * 5000 + "%", 10**20, 10**5000],
+    ids=range(8),
+)
+def test_budgets_out_of_any_range_are_refused_in_few_words(budget):
+    with pytest.raises(BudgetError) as caught:
+        resolve_budgets([budget], 10)
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("size", [{"k": 10_000_000}, {"tasks": 1_000_000}, {"tasks": 10**30}])
+def test_more_episodes_than_can_be_listed_are_refused(size):
+    with pytest.raises(OptionError, match="at most"):
+        plan(**size)
+
+
+def test_counts_are_those_of_the_requests():
+    for protocol in ("rerun", "truncate"):
+        made = plan(protocol=protocol, k=2)
+        assert made.num_episodes == len(made.requests)
+        assert made.max_turns == sum(request.key.budget for request in made.requests)

@@ -1,3 +1,4 @@
+import functools
 import json
 import math
 from types import MappingProxyType
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from budget_envs.errors import DataError
 from budget_envs.evaluation.records import COLUMNS, from_row, to_json, to_row, to_sql, to_text
 from budget_envs.evaluation.trajectory import BOUNDARIES, Episode, Run, Turn
 
@@ -121,3 +123,41 @@ def test_what_json_lacks_is_written_as_its_repr(value):
 
 def test_nothing_stays_nothing():
     assert to_json(None) is None
+
+
+class Unshowable:
+    def __repr__(self):
+        raise ValueError("no")
+
+
+HOLDS_ITSELF = {"a": 1}
+HOLDS_ITSELF["self"] = [HOLDS_ITSELF]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        HOLDS_ITSELF,
+        {"deep": functools.reduce(lambda inner, _: [inner], range(10_000), 0)},
+        {(1, 2): "a tuple as key", math.nan: 1, 2: 3},
+        {"huge": 1 << 100_000},
+        {"what": Unshowable(), "nan": math.nan},
+        {"array": np.array([1.0, math.inf, None], dtype=object)},
+    ],
+)
+def test_anything_becomes_strict_json(value):
+    text = to_json(value)
+    assert isinstance(json.loads(text, parse_constant=lambda name: pytest.fail(name)), dict)
+
+
+def test_keys_that_json_lacks_become_their_repr():
+    assert json.loads(to_json({(1, 2): 0.5, 3: 1})) == {"(1, 2)": 0.5, "3": 1}
+
+
+@given(TURNS | EPISODES | RUNS, st.data())
+def test_a_column_of_the_wrong_kind_is_named(record, data):
+    row = to_row(record)
+    place = data.draw(st.integers(0, len(row) - 1))
+    row[place] = b"\xff"  # no text, no number, and no JSON
+    with pytest.raises(DataError, match=f"column '{COLUMNS[type(record)][place]}' holds"):
+        from_row(type(record), row)

@@ -82,6 +82,35 @@ def test_every_continuation_has_its_own_luck(slippery):
     assert len(slips) > 1
 
 
+@pytest.fixture(scope="module")
+def faulty():
+    """States on firm ice where observations keep getting lost."""
+    policy = make_policy("shortest_path")
+    kwargs = {"error_states": {"rate": 0.5, "kind": "timeout"}}
+    plan = make_plan(policy, LAKE, [8], tasks=6, k=1, env_kwargs=kwargs)
+    states = collect_states(policy, plan.make_env, plan.requests)
+    return plan.make_env, [state for state in states if state.turn == 1]
+
+
+def injections(rows):
+    return [[[t.injected is not None for t in e.turns[:-1]] for e in row] for row in rows]
+
+
+def test_every_continuation_has_its_own_injected_errors(faulty):
+    make_env, states = faulty
+    rows = injections(continue_from(make_policy("scripted", actions=["x"]), states, make_env))
+    assert all(len(set(map(tuple, row))) > 1 for row in rows)
+
+
+def test_two_policies_meet_the_same_injected_errors(faulty):
+    make_env, states = faulty
+    ours, theirs = (
+        injections(continue_from(make_policy("scripted", actions=["x", text]), states, make_env))
+        for text in ("x", "y")
+    )
+    assert ours == theirs
+
+
 def test_two_policies_meet_the_same_luck(slippery):
     make_env, states = slippery
     luck = []
@@ -186,6 +215,19 @@ def test_a_difference_is_taken_state_by_state():
     ours = [[episode("pass")], [episode("pass")]]
     theirs = [[episode("fail")], [episode("pass")]]
     assert compare_recovery(ours, theirs).estimate == 0.5
+
+
+def test_the_number_of_resamples_changes_the_intervals_alone():
+    ours = [[episode("pass")], [episode("fail")]]
+    theirs = [[episode("fail")], [episode("fail")]]
+    for measure in (
+        lambda **settings: recovery(ours, **settings).rate,
+        lambda **settings: compare_recovery(ours, theirs, **settings),
+    ):
+        one, many = measure(num_resamples=1), measure(num_resamples=1000)
+        assert one.estimate == many.estimate == measure().estimate == 0.5
+        assert one.low == one.high
+        assert (many.low, many.high) == (0.0, 1.0)
 
 
 def test_both_sides_need_the_same_states():

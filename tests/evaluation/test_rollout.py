@@ -1,8 +1,11 @@
+import asyncio
 import functools
 import logging
 
 import gymnasium as gym
+import numpy as np
 import pytest
+from gymnasium.wrappers import TimeLimit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +14,8 @@ from budget_envs.errors import DependencyNotInstalled, OptionError
 from budget_envs.evaluation.live_episode import request_episode
 from budget_envs.evaluation.policy import Action, Failure
 from budget_envs.evaluation.rollout import rollout
+from budget_envs.evaluation.store import Store
+from budget_envs.evaluation.trajectory import Run
 from budget_envs.wrappers import ErrorStates, InteractionBudget
 
 LAKE = "budget_envs/FrozenLake-v0"
@@ -121,6 +126,69 @@ def test_a_task_solved_at_reset_is_reported_and_not_played(play, counting):
     assert (episode.num_turns, policy.asked) == (0, [])
 
 
+# Limits around the environment.
+
+
+def within(fake_id, turns, more=None):
+    def make_env():
+        env = TimeLimit(InteractionBudget(gym.make(fake_id), budget=9), turns)
+        return env if more is None else Saying(env, more)
+
+    return make_env
+
+
+def test_a_time_limit_around_the_environment_fails_what_it_cuts(play, fake_id):
+    (episode,) = play(["pass-3"], budget=9, make_env=within(fake_id, 2))
+    assert (episode.verdict, episode.boundary, episode.num_turns) == ("fail", "budget", 2)
+    assert (episode.error, episode.success_turn, episode.episode_return) == (None, None, 0.0)
+
+
+@pytest.mark.parametrize(("task", "verdict"), [("pass-2", "pass"), ("fail-2", "fail")])
+def test_an_end_on_the_last_turn_of_a_time_limit_is_the_tasks_own(play, fake_id, task, verdict):
+    (episode,) = play([task], budget=9, make_env=within(fake_id, 2))
+    assert (episode.verdict, episode.boundary) == (verdict, None)
+
+
+@pytest.mark.parametrize(
+    ("reason", "verdict", "boundary"),
+    [
+        ("budget", "fail", "budget"),
+        ("sandbox_lost", "void", "sandbox"),
+        ("power cut", "void", "env"),
+    ],
+)
+def test_a_truncation_without_a_verdict_may_name_its_cause(
+    play, fake_id, reason, verdict, boundary
+):
+    make_env = within(fake_id, 2, {"truncation_reason": reason})
+    (episode,) = play(["pass-3"], budget=9, make_env=make_env)
+    assert (episode.verdict, episode.boundary) == (verdict, boundary)
+
+
+def test_a_truncation_that_says_there_was_no_success_is_of_the_budget(play, fake_id):
+    make_env = within(fake_id, 2, {"is_success": False})
+    (episode,) = play(["pass-3"], budget=9, make_env=make_env)
+    assert (episode.verdict, episode.boundary) == ("fail", "budget")
+
+
+class Silent(gym.Wrapper):
+    """Leaves out how it went."""
+
+    def step(self, action):
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        rest = {key: value for key, value in info.items() if key not in ("verdict", "is_success")}
+        return observation, reward, terminated, truncated, rest
+
+
+def test_an_environment_that_terminates_owes_a_verdict_and_a_reward_is_none(play, fake_id):
+    def make_env():
+        return InteractionBudget(Silent(gym.make(fake_id)), budget=4)
+
+    (episode,) = play(["pass-2"], make_env=make_env)
+    assert (episode.verdict, episode.boundary, episode.turns[-1].reward) == ("void", "env", 1.0)
+    assert "expected a verdict" in episode.error
+
+
 # How a policy fails.
 
 
@@ -213,6 +281,223 @@ def test_a_missing_dependency_stops_everything(play, counting):
 def test_an_interrupt_stops_everything(play, counting):
     with pytest.raises(KeyboardInterrupt):
         play(["pass-3"], counting(raise_at(0, KeyboardInterrupt())))
+
+
+class Unprintable(Exception):
+    def __str__(self):
+        raise RuntimeError("no")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Unprintable(),
+        SystemExit(3),
+        asyncio.CancelledError(),
+        BaseExceptionGroup("several", [SystemExit(), ValueError()]),
+        RecursionError(),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_whatever_a_policy_raises_ends_its_own_episode_alone(play, counting, error):
+    def respond(conversation):
+        if conversation.id.startswith("pass-2"):
+            raise error
+        return Action("go")
+
+    bad, good = play(["pass-2", "pass-3"], counting(respond))
+    assert (bad.verdict, bad.boundary, good.verdict) == ("fail", "agent", "pass")
+    assert type(error).__name__ in bad.error
+    assert stored([bad, good]) == [bad, good]
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [Failure(ValueError("boom")), Failure(None), Failure("x", "agnet"), Failure("x", None)],
+)
+def test_a_failure_made_wrongly_is_the_agents_and_can_be_stored(play, counting, failure):
+    (episode,) = play(["pass-3"], counting(lambda _: failure))
+    assert (episode.verdict, episode.boundary) == ("fail", "agent")
+    assert stored([episode]) == [episode]
+
+
+def test_an_exception_group_with_an_interrupt_stops_everything(play, counting):
+    error = BaseExceptionGroup("several", [ValueError(), KeyboardInterrupt()])
+    with pytest.raises(BaseExceptionGroup):
+        play(["pass-3"], counting(raise_at(0, error)))
+
+
+def test_leaving_the_program_while_ending_changes_nothing(play, counting):
+    class Leaving(counting):
+        def end(self, conversations):
+            raise SystemExit(1)
+
+    assert play(["pass-1"], Leaving())[0].verdict == "pass"
+
+
+# What a policy cannot do.
+
+
+def stored(episodes):
+    """Return episodes as they come back from a database."""
+    run = Run(
+        "id", "env", {}, "p", {}, "rerun", (4,), 1, 1, tuple(e.task_id for e in episodes), None, 0
+    )
+    with Store.in_memory() as store:
+        store.add_run(run)
+        store.add_episodes("id", episodes)
+        return store.episodes("id", with_turns=True)
+
+
+def forge_text(conversation):
+    conversation.messages[-1]["content"] = "FORGED"
+
+
+def forge_turns(conversation):
+    conversation.messages += [{"role": "user", "content": "FORGED"}] * 4
+
+
+def break_everything(conversation):
+    for name in ("id", "key", "action_space", "messages", "token_limit", "env"):
+        setattr(conversation, name, None)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda c: c.messages.clear(), forge_text, forge_turns, break_everything],
+    ids=["clear", "text", "turns", "everything"],
+)
+def test_a_policy_cannot_change_the_record_or_what_it_is_shown_next(play, counting, change):
+    seen = []
+
+    class Forger(counting):
+        def act(self, conversations):
+            seen.extend([message["content"] for message in c.messages] for c in conversations)
+            answers = super().act(conversations)
+            for conversation in conversations:
+                change(conversation)
+            return answers
+
+        def begin(self, conversations):
+            for conversation in conversations:
+                change(conversation)
+
+    forger, honest = Forger(), counting()
+    assert play(["pass-3"], forger) == play(["pass-3"], honest)
+    assert forger.asked == honest.asked
+    assert seen[2] == [
+        "start of pass-3",
+        "go",
+        "turn 1 of pass-3: go",
+        "go",
+        "turn 2 of pass-3: go",
+    ]
+
+
+class Liar(str):
+    """Text that breaks whoever looks at it."""
+
+    def strip(self, *args):
+        raise RuntimeError("not me")
+
+    def __len__(self):
+        return 0
+
+    def __str__(self):
+        return "pass"
+
+    def __format__(self, spec):
+        return "pass"
+
+
+def test_text_that_lies_about_itself_is_read_as_it_is(play, counting):
+    liar = counting(lambda _: Action(Liar("go")))
+    assert play(["pass-3"], liar) == play(["pass-3"])
+
+
+def test_an_action_that_changed_after_it_was_made_is_the_agents_failure(play, counting):
+    def respond(_):
+        action = Action("go")
+        object.__setattr__(action, "text", 3)
+        return action
+
+    (episode,) = play(["pass-3"], counting(respond))
+    assert (episode.verdict, episode.boundary) == ("fail", "agent")
+    assert "an action's text must be a str" in episode.error
+
+
+def test_log_probabilities_without_a_sum_are_the_agents_failure(play, counting):
+    policy = counting(lambda _: Action("go", logprobs=(-1e308,) * 3))
+    (episode,) = play(["pass-3"], policy)
+    assert (episode.verdict, episode.boundary, episode.num_turns) == ("fail", "agent", 0)
+
+
+def test_the_most_tokens_can_be_stored(play, counting):
+    policy = counting(lambda _: Action("go", num_tokens=2**40 - 1))
+    (episode,) = play(["pass-3"], policy)
+    assert stored([episode])[0].num_tokens == 3 * (2**40 - 1)
+
+
+# What an environment cannot do.
+
+
+class Saying(gym.Wrapper):
+    """Adds to the info of every step, and multiplies the reward."""
+
+    def __init__(self, env, more, reward=None):
+        super().__init__(env)
+        self.more, self.reward = more, reward
+
+    def step(self, action):
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        reward = reward if self.reward is None else self.reward
+        return observation, reward, terminated, truncated, {**info, **self.more}
+
+
+def saying(fake_id, more, reward=None):
+    return lambda: Saying(InteractionBudget(gym.make(fake_id), budget=4), more, reward)
+
+
+def test_infos_that_are_not_what_they_are_called_are_left_out(play, fake_id):
+    make_env = saying(fake_id, {"oracle": "none", "injected": True, "executed_action": 3})
+    (episode,) = play(["pass-2"], make_env=make_env)
+    assert (episode.verdict, episode.num_injected, episode.mean_regret) == ("pass", 0, None)
+    assert stored([episode]) == [episode]
+
+
+@pytest.mark.parametrize("regret", [None, "much", float("nan")])
+def test_a_regret_that_is_no_number_enters_no_mean(play, fake_id, regret):
+    (episode,) = play(["pass-2"], make_env=saying(fake_id, {"oracle": {"regret": regret}}))
+    assert (episode.verdict, episode.mean_regret) == ("pass", None)
+
+
+def test_rewards_without_a_sum_have_no_return(play, fake_id):
+    (episode,) = play(["pass-3"], make_env=saying(fake_id, {}, reward=1e308))
+    assert (episode.verdict, episode.episode_return) == ("pass", None)
+    assert stored([episode]) == [episode]
+
+
+@pytest.mark.parametrize("more", [{"budget": "none"}, {"verdict": np.zeros(2)}])
+def test_an_info_that_cannot_be_read_makes_its_episode_void(play, fake_id, more):
+    bad = play(["pass-2", "pass-3"], make_env=saying(fake_id, more))
+    assert [(episode.verdict, episode.boundary) for episode in bad] == [("void", "env")] * 2
+
+
+def test_a_reward_that_is_no_number_makes_its_episode_void(play, fake_id):
+    (episode,) = play(["pass-2"], make_env=saying(fake_id, {}, reward="much"))
+    assert (episode.verdict, episode.boundary, len(episode.turns)) == ("void", "env", 1)
+
+
+def test_an_environment_that_leaves_the_program_makes_its_episode_void(play, fake_id):
+    class Leaving(gym.Wrapper):
+        def step(self, action):
+            raise SystemExit(1)
+
+    def make_env():
+        return InteractionBudget(Leaving(gym.make(fake_id)), budget=4)
+
+    (episode,) = play(["pass-2"], make_env=make_env)
+    assert (episode.verdict, episode.boundary, len(episode.turns)) == ("void", "env", 1)
 
 
 # How often a policy is called.
@@ -479,6 +764,14 @@ def test_an_impossible_number_of_tokens_is_the_agents_failure(play, counting):
 def test_bounds_are_recorded_with_each_episode(play):
     episodes = play(["pass-2", "solved-1"], bounds=lambda env: {4: len(env.unwrapped.task) / 10})
     assert [episode.upper_bounds for episode in episodes] == [{4: 0.6}, {4: 0.8}]
+
+
+@pytest.mark.parametrize("found", [None, {"four": 1.0}, {4: "much"}])
+def test_bounds_that_are_none_are_missing(play, caplog, found):
+    with caplog.at_level(logging.ERROR):
+        (episode,) = play(["pass-2"], bounds=lambda env: found)
+    assert (episode.verdict, episode.upper_bounds) == ("pass", None)
+    assert "no upper bound" in caplog.text
 
 
 def test_an_oracle_that_fails_is_logged_and_its_bounds_are_missing(play, caplog):

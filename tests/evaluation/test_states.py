@@ -97,6 +97,21 @@ def test_a_replaced_action_stands_in_the_conversation(collect):
         assert state.messages[1]["content"] in ("Left", "Down", "Right", "Up")
 
 
+def test_a_policy_cannot_change_what_is_collected(fake_id, counting):
+    def forge(conversation):
+        conversation.messages[-1]["content"] = "FORGED"
+        conversation.messages.append({"role": "user", "content": "FORGED"})
+        return Action("go")
+
+    class Privileged(counting):
+        needs_env = True
+
+    plan = make_plan(counting(), fake_id, [4], tasks=["pass-3"], k=1, num_rollouts=1)
+    plain = collect_states(counting(), plan.make_env, plan.requests)
+    for policy in (counting(forge), Privileged(forge)):
+        assert collect_states(policy, plan.make_env, plan.requests) == plain
+
+
 def test_void_episodes_give_no_states(fake_id, counting):
     policy = counting()
     plan = make_plan(policy, fake_id, [4], tasks=["void-3", "pass-2"], k=1, num_rollouts=1)

@@ -244,3 +244,56 @@ def test_plain_sql_reads_what_the_columns_say(store, path):
     query = "SELECT task_id, turn, action FROM episodes JOIN turns USING (episode_id)"
     assert connection.execute(query).fetchall() == [("a", 1, "do"), ("a", 2, "do")]
     connection.close()
+
+
+# Rows that no evaluation wrote.
+
+
+def damage(path, statement, *values):
+    connection = sqlite3.connect(path)
+    assert connection.execute(statement, values).rowcount == 1
+    connection.commit()
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("runs", "env_kwargs", "{broken"),
+        ("runs", "env_kwargs", "[1]"),
+        ("runs", "budgets", "5"),
+        ("runs", "upper_bounds", "[]"),
+        ("runs", "upper_bounds", '{"many": 1}'),
+        ("runs", "protocol", "guess"),
+        ("runs", "k", "eight"),
+        ("runs", "policy", b"\xff"),
+        ("runs", "task_ids", "[" * 100_000),
+        ("episodes", "budget_report", "{"),
+        ("episodes", "verdict", "maybe"),
+        ("episodes", "boundary", "moon"),
+        ("episodes", "success_turn", "late"),
+        ("episodes", "num_turns", 1.5),
+        ("episodes", "mean_regret", "none"),
+        ("turns", "oracle", "nothing"),
+        ("turns", "is_invalid", 7),
+    ],
+)
+def test_a_row_that_cannot_be_read_is_named_with_its_column(store, path, table, column, value):
+    store.add_episodes(RUN.run_id, [episode()])
+    damage(path, f"UPDATE {table} SET {column} = ?", value)
+    with pytest.raises(DataError, match=f"table {table}, row .*column '{column}' holds"):
+        store.episodes(RUN.run_id, with_turns=True)
+
+
+def test_an_episode_of_a_task_that_its_run_does_not_have_is_named(store, path):
+    store.add_episodes(RUN.run_id, [episode()])
+    damage(path, "UPDATE episodes SET task_id = 'unknown'")
+    with pytest.raises(DataError, match=r"table episodes: \('unknown', 2, 0\) of run .* not have"):
+        store.episodes(RUN.run_id)
+
+
+def test_a_task_that_is_no_text_is_refused(store, path):
+    store.add_episodes(RUN.run_id, [episode()])
+    damage(path, "UPDATE episodes SET task_id = ?", b"\xff")
+    with pytest.raises(DataError, match="has a task without a text"):
+        store.keys(RUN.run_id)

@@ -1,7 +1,9 @@
 import os
+import signal
 import subprocess
 import sys
 import textwrap
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -107,6 +109,65 @@ def test_a_worker_that_dies_is_explained_and_what_was_stored_stays(tmp_path):
         timeout=120,
     )
     assert done.stdout.strip() == "explained", done.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills and locks as POSIX does")
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM"])
+def test_workers_end_with_a_parent_that_is_killed(tmp_path, how):
+    import fcntl
+
+    (tmp_path / "sleepy.py").write_text(
+        textwrap.dedent("""
+            import fcntl, os, time
+            from budget_envs.evaluation.policy import Policy
+
+            class Sleepy(Policy):
+                def __init__(self):
+                    self.name, self.settings = "sleepy", {}
+
+                def act(self, conversations):  # a lock is gone when its process is
+                    lock = open(f"{os.getpid()}.making", "w")
+                    fcntl.flock(lock, fcntl.LOCK_EX)
+                    os.rename(lock.name, f"{os.getpid()}.lock")
+                    time.sleep(600)
+        """)
+    )
+    (tmp_path / "script.py").write_text(
+        textwrap.dedent(f"""
+            import budget_envs
+            from sleepy import Sleepy
+            from budget_envs.evaluation import evaluate
+
+            if __name__ == "__main__":
+                evaluate(Sleepy(), {LAKE!r}, [3], tasks=8, k=1, workers=2, batch_size=1)
+        """)
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    parent = subprocess.Popen([sys.executable, "script.py"], cwd=tmp_path, env=environment)
+    assert wait_until(lambda: len(list(tmp_path.glob("*.lock"))) == 2)
+    parent.send_signal(signal.Signals[how])
+    parent.wait()
+
+    def is_gone(path):
+        try:
+            with path.open() as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    assert wait_until(lambda: all(map(is_gone, tmp_path.glob("*.lock"))))
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 60
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return condition()
+
+
+def test_a_process_that_is_no_worker_is_not_ended():
+    workers._end_with_parent()
 
 
 def test_a_script_without_main_guard_is_told_what_it_needs(tmp_path):

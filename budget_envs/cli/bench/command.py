@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
 from functools import partial
 from typing import Any, Final
 
@@ -21,11 +23,13 @@ from budget_envs.cli.bench.speed import (
 from budget_envs.cli.ids import find_id, make_env, read_keywords
 from budget_envs.cli.output import console, print_json
 from budget_envs.cli.parameters import Flag, OptionalInteger, Texts
-from budget_envs.errors import OptionError
+from budget_envs.errors import BudgetEnvsError, OptionError
+from budget_envs.evaluation.policy import describe_error
 
 __all__ = ["bench"]
 
 _NUM_ENVS: Final = 1024
+_MOST_STEPS: Final = 10**9  # of one pass: hours, of the fastest environments
 _MOST_REPLAYED: Final = 500  # steps of the rollout that determinism is tested on
 
 
@@ -58,13 +62,28 @@ def bench(
         set: A keyword of the environment, as key=value with a JSON value. May be repeated.
         json: Print one JSON document.
     """
-    if steps is not None and steps < 1:
-        raise OptionError(f"--steps must be at least 1, got {steps!r}.")
-    found = _measure(find_id(id), read_keywords(set), steps)
+    if steps is not None and not 1 <= steps <= _MOST_STEPS:
+        raise OptionError(f"--steps must be in 1 ... {_MOST_STEPS:,}, got {steps!r}.")
+    env_id, keywords = find_id(id), read_keywords(set)
+    with _explained(env_id), redirect_stdout(sys.stderr):  # an environment may print
+        found = _measure(env_id, keywords, steps)
     if json:
         print_json(dataclasses.asdict(found))
     else:
         _print_table(found)
+
+
+@contextmanager
+def _explained(env_id: str) -> Iterator[None]:
+    """Say which environment broke, and where: it is somebody else's code that runs here."""
+    try:
+        yield
+    except (BudgetEnvsError, gym.error.Error):
+        raise
+    except (Exception, SystemExit) as error:
+        raise BudgetEnvsError(
+            f"{env_id} broke while it was measured: {describe_error(error)}."
+        ) from error
 
 
 def _measure(env_id: str, keywords: dict[str, Any], steps: int | None) -> Benchmark:

@@ -1,7 +1,8 @@
 """Whether a seed gives the same episode in every process and under every hash seed.
 
-As a program (``python -m budget_envs.cli.bench.determinism``) this module reads a `Rollout` as
-JSON from standard input and writes its `Digests`.
+As a program (``python -m budget_envs.cli.bench.determinism FILE``) this module reads a `Rollout` as
+JSON from standard input and writes its `Digests` to the file: what the environment prints is its
+own.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -113,13 +116,26 @@ def check_determinism(rollout: Rollout) -> Determinism:
 
 def _play_elsewhere(rollout: Rollout, hash_seed: str) -> Digests | str:
     """Play in a fresh process; return its digests, or what went wrong."""
+    with tempfile.TemporaryDirectory() as folder:
+        result = Path(folder, "digests.json")
+        problem = _run_program(rollout, hash_seed, result)
+        if problem is not None:
+            return problem
+        if not result.is_file():
+            return "the environment ended the process before it had played."
+        return Digests(**json.loads(result.read_text(encoding="utf-8")))
+
+
+def _run_program(rollout: Rollout, hash_seed: str, result: Path) -> str | None:
+    """Play in a fresh process, with a file for the digests; return what went wrong."""
     try:
         done = subprocess.run(
-            [sys.executable, "-m", __spec__.name if __name__ == "__main__" else __name__],
+            [sys.executable, "-m", __name__, str(result)],
             input=json.dumps(dataclasses.asdict(rollout)),
             env={**os.environ, "PYTHONHASHSEED": hash_seed},
             capture_output=True,
             encoding="utf-8",
+            errors="replace",
             timeout=_TIMEOUT_S,
             check=False,
         )
@@ -127,7 +143,7 @@ def _play_elsewhere(rollout: Rollout, hash_seed: str) -> Digests | str:
         return str(error)
     if done.returncode:
         return done.stderr.strip().rpartition("\n")[2] or f"exit code {done.returncode}"
-    return Digests(**json.loads(done.stdout))
+    return None
 
 
 def _feed(digest: Any, value: Any) -> None:
@@ -150,4 +166,4 @@ def _feed(digest: Any, value: Any) -> None:
 
 if __name__ == "__main__":
     played = Rollout(**json.load(sys.stdin)).play()
-    json.dump(dataclasses.asdict(played), sys.stdout)
+    Path(sys.argv[1]).write_text(json.dumps(dataclasses.asdict(played)), encoding="utf-8")

@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
-from budget_envs.errors import DataError, require
+from budget_envs.errors import DataError, OptionError, require
 from budget_envs.evaluation.report import charts, text
 from budget_envs.evaluation.report.embedded import embedded_json
 from budget_envs.evaluation.report.labels import facts
@@ -27,8 +27,10 @@ from budget_envs.evaluation.report.trajectories import (
 )
 from budget_envs.evaluation.store import Store
 
-__all__ = ["render", "write_html"]
+__all__ = ["check_target", "render", "write_html"]
 
+_DATABASE: Final = b"SQLite format 3\0"  # how any results database starts, whatever its name
+_PAGE: Final = b"<!doctype html"
 _STYLES: Final = ("page.css", "viewer.css")
 _SCRIPTS: Final = ("page.js", "tasks.js", "viewer.js")
 
@@ -49,7 +51,7 @@ def write_html(
 
     Args:
         store: The results database.
-        path: The file; one that is there is replaced.
+        path: The file; a page that is there is replaced, and no other file.
         run_ids: Ids of the runs, or their first digits; all runs by default.
         summary: What `summarize` returned, where it is there already.
         max_bytes: Size that the trajectories in the file fill up to.
@@ -58,10 +60,12 @@ def write_html(
         The file's path.
 
     Raises:
+        OptionError: If the path is the database, or another file that is no page.
         DataError: If a run is not there, the database cannot be read, or the folder is missing.
         DependencyNotInstalled: If jinja2 is missing.
     """
     target = Path(path)
+    check_target(target)
     if target.is_dir() or not target.parent.is_dir():
         state = "is a folder" if target.is_dir() else "is in a folder that does not exist"
         raise DataError(f"report {str(target)!r} {state}. Give the path of a file to write.")
@@ -71,6 +75,24 @@ def write_html(
     partial.write_text(page, encoding="utf-8", newline="\n")
     partial.replace(target)
     return target
+
+
+def check_target(target: Path) -> None:
+    """Refuse to replace a file that is no page, such as the database itself.
+
+    Raises:
+        OptionError: If it would be lost.
+    """
+    if not target.is_file():
+        return
+    with target.open("rb") as file:
+        start = file.read(len(_DATABASE))
+    is_page = target.suffix.lower() in (".html", ".htm") or start.lower().startswith(_PAGE)
+    if start == _DATABASE or (start and not is_page):
+        raise OptionError(
+            f"{str(target)!r} is there and is no HTML page: a report would replace it. Name a new "
+            "file, such as report.html."
+        )
 
 
 def render(store: Store, report: ReportData, max_bytes: int) -> str:
@@ -146,16 +168,19 @@ def _environment() -> Any:
     )
     environment.filters |= {
         "heat": _heat,
-        "interval": lambda cell, decimals=1: text.interval(cell.low, cell.high, decimals),
+        "interval": lambda cell: text.interval(cell.low, cell.high),
         "json": lambda value: json.dumps(value, ensure_ascii=False, default=repr),
         "marker": charts.marker,
         "number": text.number,
         "percent": text.percent,
-        "strict_interval": lambda cell, decimals=1: text.interval(
-            cell.strict_low, cell.strict_high, decimals
-        ),
+        "strict_interval": lambda cell: text.interval(cell.strict_low, cell.strict_high),
     }
-    environment.globals |= {"axes": charts, "missing": text.MISSING, "styles": charts.NUM_STYLES}
+    environment.globals |= {
+        "axes": charts,
+        "bound_note": text.BOUND_NOTE,
+        "missing": text.MISSING,
+        "styles": charts.NUM_STYLES,
+    }
     return environment
 
 

@@ -69,6 +69,7 @@ def _details(run: Run) -> Mapping[str, str]:
         "budgets": f"T = {', '.join(map(str, run.budgets))}",
         "n": f"n = {run.num_rollouts}",
         "seed": f"seed {run.seed}",
+        "class": f"class {(run.versions or {}).get('policy')}",
         "version": f"version {(run.versions or {}).get('budget_envs')}",
     }
     return {name: visible(text) for name, text in {**settings, **own}.items()}

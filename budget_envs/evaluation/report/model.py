@@ -165,7 +165,7 @@ class ReportData:
         database: The file's name.
         comparisons: The runs, grouped by what can be compared.
         level: Nominal coverage of the intervals.
-        num_resamples: Resamples of the tasks behind the intervals of Pass@(K,T).
+        num_resamples: Resamples of the tasks behind the intervals.
         seed: Seed of the resamples.
     """
 

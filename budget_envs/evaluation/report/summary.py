@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,20 +15,22 @@ from budget_envs.evaluation.cell_intervals import PassKTIntervals, pass_kt_inter
 from budget_envs.evaluation.measures import (
     budget_use,
     lacks_injections,
-    success_counts,
+    stored_counts,
     turn_quality,
     upper_bounds,
 )
-from budget_envs.evaluation.outcomes import Outcomes, Rate, SuccessCounts
+from budget_envs.evaluation.outcomes import Rate, SuccessCounts
 from budget_envs.evaluation.pass_kt import PassKT, estimate
 from budget_envs.evaluation.report.labels import group_runs, label_runs, task_keywords
 from budget_envs.evaluation.report.model import Cell, CellKey, Comparison, ReportData, RunReport
+from budget_envs.evaluation.report.text import interval
 from budget_envs.evaluation.store import Store
 from budget_envs.evaluation.trajectory import Episode, Run
 
-__all__ = ["summarize"]
+__all__ = ["run_notes", "summarize"]
 
 _LEVEL: Final = 0.95
+_Z: Final = 1.959964  # the normal quantile of that level
 _CHANCE: Final = 1e-6  # how improbable successes have to be to say that a bound is wrong
 
 
@@ -45,7 +47,7 @@ def summarize(
         store: The database.
         run_ids: Ids of the runs, or their first digits; all runs by default.
         seed: Seed of the bootstrap, a non-negative integer.
-        num_resamples: Resamples of the tasks behind each interval of Pass@(K,T).
+        num_resamples: Resamples of the tasks behind each interval.
 
     Raises:
         DataError: If a run is not there, or the database cannot be read.
@@ -70,8 +72,8 @@ def _compare(store: Store, runs: Sequence[Run], seed: int, num_resamples: int) -
     bounds: dict[int, Interval] = {}
     for run, label in zip(runs, label_runs(runs), strict=True):
         episodes = store.episodes(run.run_id)
-        found = upper_bounds(run, episodes, seed=seed, level=_LEVEL) or {}
-        _gather_bounds(task_bounds, bounds, episodes, found)
+        found = upper_bounds(run, episodes, seed=seed, level=_LEVEL, num_resamples=num_resamples)
+        _gather_bounds(task_bounds, bounds, episodes, found or {})
         reports.append(_report(run, label, episodes, seed, num_resamples))
     budgets = sorted({budget for run in runs for budget in run.budgets})
     ks = sorted({k for report in reports for k in report.ks})
@@ -123,30 +125,22 @@ def _report(
     seed: int,
     num_resamples: int,
 ) -> RunReport:
-    counts = _counts(run, episodes)
+    counts = stored_counts(run, episodes)
     ks = _shown_ks(run)
+    bootstrap: Any = {"seed": seed, "level": _LEVEL, "num_resamples": num_resamples}
+    cells = _cells(counts, ks, seed, num_resamples)
     return RunReport(
         run=run,
         label=label,
         num_stored=len(episodes),
         ks=ks,
-        cells=_cells(counts, ks, seed, num_resamples),
+        cells=cells,
         counts=counts,
         endings=Counter(map(_ending, episodes)),
-        use=tuple(budget_use(run, episodes, seed=seed, level=_LEVEL)),
-        quality=tuple(turn_quality(run, episodes, seed=seed, level=_LEVEL)),
-        notes=tuple(_notes(run, episodes, counts)),
+        use=tuple(budget_use(run, episodes, **bootstrap)),
+        quality=tuple(turn_quality(run, episodes, **bootstrap)),
+        notes=(*run_notes(run, episodes, counts), *_agreement_notes(run, cells)),
     )
-
-
-def _counts(run: Run, episodes: Sequence[Episode]) -> SuccessCounts:
-    """Return the run's counts; a run of which nothing is stored yet has no trials, not failures."""
-    if episodes:
-        return success_counts(run, episodes)
-    nothing = Outcomes.from_episodes({}, requested=dict.fromkeys(run.task_ids, 0))
-    if run.protocol == "truncate":
-        return SuccessCounts.truncate(nothing, run.budgets)
-    return SuccessCounts.rerun(dict.fromkeys(run.budgets, nothing))
 
 
 def _shown_ks(run: Run) -> tuple[int, ...]:
@@ -206,7 +200,7 @@ def _ending(episode: Episode) -> str:
     return names.get(episode.boundary, f"{episode.boundary} error")
 
 
-def _notes(
+def run_notes(
     run: Run,
     episodes: Sequence[Episode],
     counts: SuccessCounts,
@@ -230,6 +224,32 @@ def _notes(
             "more episodes succeed than the structural bound lets pass, at T = "
             f"{', '.join(map(str, beaten))}: the oracle or the verifier is wrong."
         )
+
+
+def _agreement_notes(run: Run, cells: Mapping[CellKey, Cell]) -> Iterable[str]:
+    """Say what the bootstrap cannot see where every task gives the same rate."""
+    names: dict[tuple[float, int], list[str]] = {}
+    for (k, budget), cell in cells.items():
+        if k in (1, run.k) and cell.num_tasks and cell.low == cell.high:
+            names.setdefault((cell.rate, cell.num_tasks), []).append(f"({k},{budget})")
+    if names:
+        yield (
+            "all tasks agree where an interval has no width, and the bootstrap can't see rarer "
+            "outcomes. Wilson's 95 % interval over tasks: "
+            + "; ".join(
+                f"{interval(*_wilson(rate, num_tasks))} at (K,T) = {', '.join(places)}"
+                for (rate, num_tasks), places in names.items()
+            )
+            + "."
+        )
+
+
+def _wilson(rate: float, num_tasks: int) -> tuple[float, float]:
+    """Return the score interval (Wilson, 1927) of a rate over so many tasks."""
+    share = _Z**2 / num_tasks
+    center = (rate + share / 2) / (1 + share)
+    half = math.sqrt(rate * (1 - rate) * share + share**2 / 4) / (1 + share)
+    return max(0.0, center - half), min(1.0, center + half)
 
 
 def _beaten_bounds(episodes: Iterable[Episode], counts: SuccessCounts) -> list[int]:

@@ -9,7 +9,14 @@ from budget_envs.errors import require
 from budget_envs.evaluation.report.labels import facts
 from budget_envs.evaluation.report.model import Cell, Comparison, ReportData, RunReport
 from budget_envs.evaluation.report.summary import summarize
-from budget_envs.evaluation.report.text import MISSING, interval, number, percent, visible
+from budget_envs.evaluation.report.text import (
+    BOUND_NOTE,
+    MISSING,
+    interval,
+    number,
+    percent,
+    visible,
+)
 from budget_envs.evaluation.store import Store
 
 if TYPE_CHECKING:
@@ -62,6 +69,8 @@ def _parts(comparison: Comparison, level: float) -> Iterator[RenderableType]:
             yield _line(f"{report.label}: {note}", "bold")
     yield _line("")
     yield _pass_table(comparison, budgets, level)
+    if comparison.bounds:
+        yield _line("")  # below the caption
     if comparison.has_void:
         yield _strict_table(comparison, budgets)
     yield _use_table(comparison, budgets)
@@ -77,18 +86,20 @@ def _pass_table(comparison: Comparison, budgets: Sequence[int], level: float) ->
     ks = comparison.headline_ks
     table = _table(
         f"Pass@(K,T) in % [{level:.0%} interval over tasks], protocol {comparison.protocol}",
-        [*(f"Pass@({k},T)" for k in ks), "tasks", "n", "void"],
+        [*(f"Pass@({k},T)" for k in ks), "tasks", "n"],
     )
     for budget in budgets:
         rows = []
         for report in comparison.runs_at(budget):
             cells = [report.cells.get((k, budget)) for k in ks]
             rates = [_rate(cell.rate, cell.low, cell.high) if cell else MISSING for cell in cells]
-            rows.append([report.label, *rates, *_sizes(report, cells, budget)])
+            rows.append([report.label, *rates, *_sizes(cells)])
         if budget in comparison.bounds:
             bounds = [_rate(comparison.pass_bounds[k, budget]) for k in ks]
-            rows.append([_BOUND, *bounds, "", "", ""])
+            rows.append([_BOUND, *bounds, "", ""])
         _add_section(table, budget, rows)
+    if comparison.bounds:
+        _add_caption(table, f"{_BOUND}: {BOUND_NOTE}")
     return table
 
 
@@ -119,11 +130,11 @@ def _use_table(comparison: Comparison, budgets: Sequence[int]) -> Table:
     for budget in budgets:
         rows = [[report.label, *_use(report, budget)] for report in comparison.runs_at(budget)]
         _add_section(table, budget, rows)
-    table.caption = (
+    _add_caption(
+        table,
         "solved at: turn of the first success; unused: % of T that was left then; ran out, "
-        "overrun: % of episodes; invalid: % of turns; regret: best value minus the action's."
+        "overrun: % of episodes; invalid: % of turns; regret: best value minus the action's.",
     )
-    table.caption_justify = "left"
     return table
 
 
@@ -145,10 +156,14 @@ def _table(title: str, columns: Iterable[str]) -> Table:
         title=_line(title), title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
     )
     made.add_column("T", justify="right", no_wrap=True)
-    made.add_column("policy", width=_LABEL_WIDTH, overflow="fold")
+    made.add_column("policy", max_width=_LABEL_WIDTH, overflow="fold")  # gives way to numbers
     for column in columns:
         made.add_column(column, justify="right", no_wrap=True)
     return made
+
+
+def _add_caption(table: Table, text: str) -> None:
+    table.caption, table.caption_justify = text, "left"
 
 
 def _add_section(table: Table, budget: int, rows: Iterable[Sequence[str]]) -> None:
@@ -172,14 +187,14 @@ def _line(text: str, style: str = "") -> RenderableType:
 
 
 def _rate(rate: float, low: float = float("nan"), high: float = float("nan")) -> str:
-    return f"{percent(rate)} {interval(low, high, 0):>10}"
+    return f"{percent(rate)} {interval(low, high):>14}"
 
 
-def _sizes(report: RunReport, cells: Sequence[Cell | None], budget: int) -> list[str]:
-    """Return the tasks and the episodes behind the cells, and the void episodes beside them."""
+def _sizes(cells: Sequence[Cell | None]) -> list[str]:
+    """Return the tasks and the episodes behind the cells."""
     tasks = dict.fromkeys(str(cell.num_tasks) for cell in cells if cell)
     episodes = dict.fromkeys(str(cell.num_episodes) for cell in cells if cell)
-    return ["/".join(tasks), "/".join(episodes), str(report.voids(budget))]
+    return ["/".join(tasks), "/".join(episodes)]
 
 
 def _sources(runs: Sequence[RunReport]) -> Iterator[RenderableType]:

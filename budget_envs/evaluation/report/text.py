@@ -5,10 +5,15 @@ from __future__ import annotations
 import math
 from typing import Final
 
-__all__ = ["MISSING", "cut", "interval", "number", "percent", "visible"]
+__all__ = ["BOUND_NOTE", "MISSING", "cut", "interval", "number", "percent", "visible"]
 
 MISSING: Final = "–"
 """What stands where a value is undefined."""
+BOUND_NOTE: Final = (
+    "no policy's true rate on these tasks is higher; an estimate from n episodes may exceed it by "
+    "chance."
+)
+"""What the structural bound bounds: a rate above it is no error."""
 
 
 def visible(text: str) -> str:
@@ -41,10 +46,12 @@ def number(value: float | None, decimals: int) -> str:
     return text.removeprefix("-") if float(text) == 0 else text
 
 
-def interval(low: float, high: float, decimals: int = 1) -> str:
-    """Return an interval of shares in percent, e.g. ``"[12.5, 40.0]"``; nothing for NaN."""
-    ends = (number(100 * end, decimals) for end in (low, high))
-    return "" if math.isnan(low) else f"[{', '.join(ends)}]"
+def interval(low: float, high: float) -> str:
+    """Return an interval of shares in percent, e.g. ``"[12.5, 40.0]"``; nothing for NaN.
+
+    With as many decimals as `percent`: with fewer, an interval could leave out its own estimate.
+    """
+    return "" if math.isnan(low) else f"[{percent(low)}, {percent(high)}]"
 
 
 def _is_seen(char: str) -> bool:

@@ -1,10 +1,8 @@
-import functools
 import importlib.util
 from pathlib import Path
 
 import pytest
 
-from budget_envs.evaluation import measures
 from budget_envs.evaluation.report import summarize
 from budget_envs.evaluation.store import Store
 
@@ -19,13 +17,6 @@ _SPEC.loader.exec_module(_GOLDEN)
 def cases():
     """Makers of runs and episodes, and the fixed database."""
     return _GOLDEN
-
-
-@pytest.fixture(autouse=True)
-def _few_resamples(monkeypatch):
-    """Save time: how steady an interval is does not matter here (the golden report has 1,000)."""
-    few = functools.partial(measures.mean_interval, num_resamples=20)
-    monkeypatch.setattr(measures, "mean_interval", few)
 
 
 @pytest.fixture

@@ -101,7 +101,28 @@ def pages(cases, fixed, tmp_path_factory):
         "empty run": write("empty_run.html", (cases.make_run(), lambda *_: "missing", {})),
         "empty database": write("empty.html"),
         "solved": write("solved.html", (cases.make_run(**small), lambda *_: 0, {})),
+        "wide": write("wide.html", *wide_runs(cases)),
     }
+
+
+def wide_runs(cases):
+    """Return three runs of ten budgets, with long labels, long task ids and void episodes."""
+    settings = {
+        "budgets": tuple(range(10, 101, 10)),
+        "task_ids": tuple("/".join(["SFFFFFFG"] * 8) + str(number) for number in range(3)),
+        "num_rollouts": 16,
+        "k": 8,
+    }
+    actions = [["Right"] * 20, ["Left"] * 20]
+    runs = [cases.make_run("shortest_path", **settings)] + [
+        cases.make_run("scripted", run_id=name, policy_settings={name: words}, **settings)
+        for name, words in zip(("actions", "a" * 60), actions, strict=True)
+    ]
+
+    def outcome(place, budget, rollout):
+        return "void" if rollout == place else 10 if rollout < 8 else None
+
+    return [(run, outcome, {"bounds": None, "turns": ()}) for run in runs]
 
 
 class Tab:
@@ -140,10 +161,7 @@ class Tab:
     def resize(self, width, scheme="light"):
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        features = [
-            {"name": "prefers-color-scheme", "value": scheme},
-            {"name": "prefers-reduced-motion", "value": "reduce"},  # a click does not wait
-        ]
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
     def console(self):
@@ -169,7 +187,7 @@ def visit(browser, pages):
     return open_page
 
 
-PAGES = ["fixed", "hostile", "long", "no void", "empty run", "empty database", "solved"]
+PAGES = ["fixed", "hostile", "long", "no void", "empty run", "empty database", "solved", "wide"]
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -180,12 +198,52 @@ def test_a_page_renders_without_a_word_on_the_console_and_asks_for_nothing(visit
     assert tab.requests() == [pages[name]]
 
 
-@pytest.mark.parametrize("name", ["fixed", "hostile", "empty run"])
+@pytest.mark.parametrize("name", ["fixed", "hostile", "empty run", "wide"])
 @pytest.mark.parametrize("width", [360, 768, 1600])
 def test_nothing_sticks_out_of_a_page(visit, name, width):
     tab = visit(name)
     tab.resize(width)
     assert tab.run("return document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("width", [1280, 1600])
+def test_every_table_fits_into_its_frame(visit, name, width):
+    tab = visit(name)
+    tab.resize(width)
+    tab.run("for (const each of document.querySelectorAll('details')) each.open = true")
+    sizes = tab.run(
+        "return [...document.querySelectorAll('table')].map((table) => [table.parentElement"
+        ".getAttribute('aria-label'), table.offsetWidth, table.parentElement.clientWidth])"
+    )
+    assert [size for size in sizes if size[1] > size[2]] == []
+    assert len(sizes) > 5 or name == "empty database"
+
+
+@pytest.mark.parametrize("width", [360, 768])
+def test_a_table_that_does_not_fit_scrolls_to_its_last_column(visit, width):
+    tab = visit("wide")
+    tab.resize(width)
+    end = tab.run(
+        "const frame = document.getElementById('tasks-table').parentElement;"
+        "frame.scrollLeft = frame.scrollWidth;"
+        "return [frame.scrollLeft, document.querySelector('#tasks-table th:last-child')"
+        ".getBoundingClientRect().right - frame.getBoundingClientRect().right]"
+    )
+    assert end[0] > 0
+    assert end[1] <= 1
+
+
+@pytest.mark.parametrize("name", ["fixed", "wide"])
+def test_the_button_of_a_task_can_be_clicked_and_shows_its_trajectory(visit, name):
+    tab = visit(name)
+    task = tab.text("#tasks-table tbody tr:nth-child(2) th")
+    tab.click("#tasks-table tbody tr:nth-child(2) .view")
+    shown = tab.run(
+        "const s = document.getElementById('view-task'); return s.selectedOptions[0].text"
+    )
+    assert shown == task
+    tab.click("#tasks-table tbody tr:nth-child(1) .view")  # back, without waiting for anything
 
 
 def test_dark_mode_is_dark_and_light_mode_is_light(visit):

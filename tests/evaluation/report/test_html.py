@@ -1,6 +1,7 @@
 import base64
 import dataclasses
 import hashlib
+import html
 import json
 import re
 import subprocess
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from budget_envs.errors import DataError, DependencyNotInstalled
 from budget_envs.evaluation.report import summarize, write_html
 from budget_envs.evaluation.report.html import render
+from budget_envs.evaluation.report.text import BOUND_NOTE
 from budget_envs.evaluation.store import Store
 
 HOSTILE = (
@@ -190,6 +192,28 @@ def test_many_budgets_make_a_page(cases, store):
     run = cases.make_run(budgets=tuple(range(1, 51)), protocol="truncate", num_rollouts=2)
     cases.add(store, run, cases.often, bounds=None)
     assert "10 of 50 budgets are shown" in render(store, summarize(store, num_resamples=5), 10**6)
+
+
+def test_a_bound_comes_with_a_note_that_an_estimate_may_exceed_it(cases, store):
+    cases.add(store, cases.make_run(), cases.often)
+    page = render(store, summarize(store, num_resamples=2), 10**6)
+    assert html.unescape(page).count(BOUND_NOTE) == 1
+
+
+def test_without_a_bound_there_is_no_note_about_it(cases, store):
+    cases.add(store, cases.make_run(), cases.often, bounds=None)
+    page = render(store, summarize(store, num_resamples=2), 10**6)
+    assert BOUND_NOTE not in html.unescape(page)
+
+
+@pytest.mark.parametrize("count", [3, 10])
+def test_every_interval_holds_its_estimate_with_any_number_of_budgets(cases, store, count):
+    run = cases.make_run(budgets=tuple(range(1, count + 1)), num_rollouts=5)
+    cases.add(store, run, cases.often, bounds=None)
+    page = render(store, summarize(store, num_resamples=100), 0)
+    cells = re.findall(r"([\d.]+) ?<small>\[([\d.]+), ([\d.]+)\]", page)
+    assert len(cells) > 2 * count
+    assert all(float(low) <= float(rate) <= float(high) for rate, low, high in cells)
 
 
 # Hostile text.

@@ -8,15 +8,25 @@ from hypothesis import strategies as st
 
 from budget_envs.errors import DataError, OptionError
 from budget_envs.evaluation.cell_intervals import pass_kt_intervals
-from budget_envs.evaluation.measures import budget_use, success_counts, turn_quality
+from budget_envs.evaluation.measures import (
+    budget_use,
+    success_counts,
+    turn_quality,
+    upper_bounds,
+)
 from budget_envs.evaluation.pass_kt import estimate
 from budget_envs.evaluation.report import as_plain, summarize
-from budget_envs.evaluation.report.summary import _pass_bounds
+from budget_envs.evaluation.report.summary import _pass_bounds, _wilson
 
 
 def only(store, **settings):
     (report,) = summarize(store, **({"num_resamples": 50} | settings)).runs
     return report
+
+
+def surprises(store):
+    """Return the notes but for the one on intervals, which tasks that agree always bring."""
+    return [note for note in only(store).notes if "no width" not in note]
 
 
 def notes(store):
@@ -51,9 +61,17 @@ def test_cells_say_on_how_many_tasks_and_episodes_they_stand(cases, store):
 def test_budget_use_and_turn_quality_are_those_of_the_measures(cases, store):
     run = cases.make_run()
     cases.add(store, run, cases.often)
-    report, episodes = only(store), store.episodes(run.run_id)
-    assert repr(report.use) == repr(tuple(budget_use(run, episodes)))
-    assert repr(report.quality) == repr(tuple(turn_quality(run, episodes)))
+    report, episodes = only(store, seed=3), store.episodes(run.run_id)
+    settings = {"seed": 3, "num_resamples": 50}
+    assert repr(report.use) == repr(tuple(budget_use(run, episodes, **settings)))
+    assert repr(report.quality) == repr(tuple(turn_quality(run, episodes, **settings)))
+
+
+def test_the_bounds_have_the_resamples_of_the_report(cases, store):
+    run = cases.make_run()
+    episodes = cases.add(store, run, cases.often)
+    (comparison,) = summarize(store, seed=3, num_resamples=7).comparisons
+    assert dict(comparison.bounds) == upper_bounds(run, episodes, seed=3, num_resamples=7)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +127,7 @@ def test_missing_episodes_are_failures_and_noted(cases, store):
 
 def test_a_finished_run_without_surprises_has_no_notes(cases, store):
     cases.add(store, cases.make_run(), cases.often)
-    assert only(store).notes == ()
+    assert surprises(store) == []
 
 
 def test_episodes_solved_at_reset_are_noted_and_in_no_rate(cases, store):
@@ -131,7 +149,7 @@ def test_a_run_in_which_no_error_was_injected_says_so(cases, store):
 def test_a_run_in_which_an_error_was_injected_does_not(cases, store):
     run = cases.make_run(env_kwargs={"error_states": {"rate": 0.1}})
     cases.add(store, run, cases.often, num_injected=1)
-    assert notes(store) == ""
+    assert surprises(store) == []
 
 
 def test_success_where_the_oracle_says_impossible_is_noted(cases, store):
@@ -150,7 +168,7 @@ def test_far_too_many_successes_for_the_bound_are_noted(cases, store):
 def test_a_few_lucky_episodes_are_not(cases, store):
     bounds = dict.fromkeys(cases.TASKS, (0.5, 0.5, 0.5))
     cases.add(store, cases.make_run(num_rollouts=2, k=1), lambda *_: 1, bounds=bounds)
-    assert notes(store) == ""
+    assert surprises(store) == []
 
 
 def test_the_bound_of_one_attempt_is_the_structural_bound(fixed):
@@ -298,3 +316,24 @@ def test_of_many_budgets_ten_are_in_the_tables_with_both_ends(cases, store):
     (comparison,) = summarize(store, num_resamples=5).comparisons
     chosen = comparison.headline_budgets
     assert (len(chosen), chosen[0], chosen[-1]) == (10, 3, 52)
+
+
+@pytest.mark.parametrize(
+    ("rate", "num_tasks", "expected"),
+    [(0.0, 10, (0.0, 0.2775)), (1.0, 10, (0.7225, 1.0)), (0.5, 100, (0.4038, 0.5962))],
+)
+def test_wilson_intervals_are_those_of_the_tables(rate, num_tasks, expected):
+    assert _wilson(rate, num_tasks) == pytest.approx(expected, abs=1e-4)
+
+
+def test_where_all_tasks_agree_the_missing_width_is_explained(cases, store):
+    cases.add(store, cases.make_run(), lambda *_: None)
+    (note,) = [note for note in only(store).notes if "no width" in note]
+    size = only(store).cells[1, 4].num_tasks
+    assert f"[0.0, {100 * _wilson(0.0, size)[1]:.1f}] at (K,T) = (1," in note
+
+
+def test_where_tasks_differ_nothing_is_said_about_width(cases, store):
+    cases.add(store, cases.make_run(), cases.often)
+    widths = {cell.high - cell.low for (k, _), cell in only(store).cells.items() if k in (1, 4)}
+    assert ("no width" in notes(store)) == (0.0 in widths)

@@ -1,9 +1,11 @@
 import io
+import re
 
 import pytest
 from rich.console import Console
 
 from budget_envs.evaluation.report import print_report, summarize
+from budget_envs.evaluation.report.text import BOUND_NOTE
 
 
 def shown(cases, store, width=80, **settings):
@@ -22,7 +24,40 @@ def test_tables_with_the_widest_numbers_fit_into_80_columns(cases, store):
     cases.add(store, run, lambda *_: 1, bounds=None)
     text = shown(cases, store)
     assert max(map(len, text.splitlines())) <= 80
-    assert "100.0 [100, 100]  100.0 [100, 100]" in text
+    assert "100.0 [100.0, 100.0]  100.0 [100.0, 100.0]" in text
+
+
+def test_where_there_is_no_room_the_label_gives_way_and_no_digit_is_lost(cases, store):
+    tasks = tuple(f"task-{number}" for number in range(200))
+    run = cases.make_run(
+        "a_policy_with_a_long_name",
+        budgets=(1000, 2000),
+        num_rollouts=64,
+        k=64,
+        task_ids=tasks,
+    )
+    cases.add(store, run, lambda *_: 1, bounds=None)
+    lines = shown(cases, store).splitlines()
+    row = next(line for line in lines if line.startswith(" 2000"))
+    assert row.split()[-2:] == ["200", "12800"]
+    assert "100.0 [100.0, 100.0]  100.0 [100.0, 100.0]" in row
+    assert max(map(len, lines)) <= 80
+
+
+def test_every_interval_holds_its_estimate(cases, fixed):
+    cells = re.findall(r"([\d.]+) +\[([\d.]+), ([\d.]+)\]", cases.terminal_text(*fixed))
+    assert len(cells) > 20
+    assert all(float(low) <= float(rate) <= float(high) for rate, low, high in cells)
+
+
+def test_a_bound_comes_with_a_note_that_an_estimate_may_exceed_it(cases, store):
+    cases.add(store, cases.make_run(), cases.often)
+    assert BOUND_NOTE in " ".join(shown(cases, store).split())
+
+
+def test_without_a_bound_there_is_no_note_about_it(cases, store):
+    cases.add(store, cases.make_run(), cases.often, bounds=None)
+    assert BOUND_NOTE not in " ".join(shown(cases, store).split())
 
 
 def test_every_table_names_the_protocol(cases, fixed):
@@ -50,11 +85,18 @@ def test_text_of_agents_is_neither_markup_nor_control(cases, store):
 def test_what_has_no_value_is_a_dash_beside_its_zero_episodes(cases, store):
     cases.add(store, cases.make_run(), lambda *_: "missing")
     rows = [line.split() for line in shown(cases, store).splitlines() if "alpha  " in line]
-    assert rows[0] == ["1", "alpha", "–", "–", "0", "0", "0"]
+    assert rows[0] == ["1", "alpha", "–", "–", "0", "0"]
 
 
 def test_an_empty_database_says_so(cases, store):
     assert shown(cases, store) == "No runs are stored in :memory:.\n"
+
+
+def test_void_episodes_are_counted_beside_the_strict_rates(cases, store):
+    cases.add(store, cases.make_run(), cases.sometimes_void)
+    strict = shown(cases, store).partition("Strict")[2].partition("Use of")[0]
+    rows = [line.split() for line in strict.splitlines() if "alpha" in line]
+    assert [row[-1] for row in rows] == ["4", "4", "6"]
 
 
 def test_strict_rates_are_shown_only_where_there_are_void_episodes(cases, store):

@@ -65,9 +65,15 @@ def test_a_number_is_never_minus_zero_and_never_nan(value, text):
     assert number(value, 2) == text
 
 
-def test_an_interval_is_in_percent_with_the_decimals_asked_for():
+def test_an_interval_is_in_percent():
     assert interval(0.125, 0.4) == "[12.5, 40.0]"
-    assert interval(0.125, 0.4, 0) == "[12, 40]"
+
+
+@given(st.lists(st.floats(0, 1), min_size=3, max_size=3).map(sorted))
+def test_what_is_printed_of_an_interval_holds_what_is_printed_of_its_estimate(numbers):
+    low, share, high = numbers
+    ends = interval(low, high).strip("[]").split(", ")
+    assert float(ends[0]) <= float(percent(share)) <= float(ends[1])
 
 
 def test_an_undefined_interval_is_empty():

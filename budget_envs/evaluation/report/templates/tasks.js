@@ -105,7 +105,10 @@
 
   function row(task) {
     const made = element("tr");
-    const name = element("th", "mono", current().task_ids[task]);
+    const name = element("th", "mono");
+    const frame = element("span", "task");
+    frame.append(element("span", "", current().task_ids[task]));
+    name.append(frame);
     name.scope = "row";
     name.title = current().task_ids[task];
     made.append(name);
