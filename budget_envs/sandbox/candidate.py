@@ -14,7 +14,7 @@ from budget_envs.errors import UnsupportedError
 from budget_envs.sandbox.codec import MalformedError, NotPlainError, Reference, decode, encode
 from budget_envs.sandbox.confined import READY
 from budget_envs.sandbox.protocol import CandidateError, Execution, Limits, SandboxLost, Status
-from budget_envs.sandbox.runner import DONE, OUT_OF_MEMORY
+from budget_envs.sandbox.runner import DONE, LOADED, OUT_OF_MEMORY
 from budget_envs.sandbox.worker import GRACE_S, ChannelClosed, Session, Worker
 
 __all__ = ["LiveCandidate", "execution_from_report", "lost_execution", "run_program_on"]
@@ -62,7 +62,6 @@ class LiveCandidate:
         self._release = release
         self._left_s = limits.time_s
         self._execution: Execution | None = None
-        self._has_answered = False
         self._nonces = _fresh_nonces()
         try:
             self._session = Session(worker, source, b"", limits, calls=True)
@@ -91,18 +90,13 @@ class LiveCandidate:
             raise _no_value(self._execution)
         started = time.monotonic()
         try:
-            reply = self._session.exchange(request, self._left_s)
-            self._has_answered = True
-            return reply
+            return self._session.exchange(request, self._left_s)
         except TimeoutError:
             execution = self._conclude("timeout", kill=True)
         except MalformedError:
             execution = self._conclude("crash", kill=True)
         except ChannelClosed:
             execution = self._conclude("crash")
-            if self._has_answered and execution.status == "error":
-                # It had loaded, so whatever code it left with, it left in the middle of a call.
-                execution = self._settle(replace(execution, status="crash"))
         except SandboxLost as error:
             execution = self._settle(lost_execution(error))
         finally:
@@ -286,8 +280,8 @@ def _status(cause: str, exit_code: int, marks: bytes, calls: bool) -> Status:
         return "lost"
     if exit_code == -_SIGXCPU:
         return "timeout"
-    if exit_code < 0 or (exit_code == 0 and calls and DONE not in marks):
-        return "crash"
+    if exit_code < 0 or (calls and DONE not in marks and (exit_code == 0 or LOADED in marks)):
+        return "crash"  # also an end in the middle of a call, whatever code it left with
     if exit_code != 0:
         return "memory" if OUT_OF_MEMORY in marks else "error"
     return "ok"

@@ -30,8 +30,9 @@ __all__ = [
 ]
 
 PROGRAM_NAME = "main.py"
-OUT_OF_MEMORY, DONE = b"M", b"D"
-"""Written to the status pipe: the program ran out of memory; it was told to end."""
+OUT_OF_MEMORY, LOADED, DONE = b"M", b"L", b"D"
+"""Written to the status pipe: the program ran out of memory; it can be called; it was told to
+end."""
 
 _LONGEST_MESSAGE = 2000
 _CHUNK = 1 << 18
@@ -180,6 +181,7 @@ def answer_calls(source: str, channel: int, status: int) -> int:
     module = _new_module("candidate")
     exit_code = _execute(source, module, status)
     if exit_code is None:  # else it raised, or called sys.exit: nothing is there to be called
+        os.write(status, LOADED)
         kept: dict[int, object] = {}
         while (request := _receive(channel)) is not None:
             _send(channel, request[:_NONCE_BYTES] + _reply(request, module.__dict__, kept))

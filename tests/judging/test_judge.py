@@ -147,18 +147,24 @@ def test_an_error_in_one_call_leaves_the_other_tests_judged(judge):
     assert "ZeroDivisionError" in outcomes[1].error
 
 
-@pytest.mark.parametrize("death", ["import os; os._exit(3)", "import os; os.kill(os.getpid(), 11)"])
-def test_a_death_in_one_call_leaves_the_other_tests_judged(judge, death):
-    program = f"def f(x):\n    if x == 0:\n        {death}\n    return 2 * x"
-    outcomes = judge.judge(DOUBLE, program).hidden
-    assert [outcome.passed for outcome in outcomes] == [True, False, True]
-    assert "exit code" in outcomes[1].error
+DEATHS = {
+    "exit code 0": "import os; os._exit(0)",
+    "exit code 3": "import os; os._exit(3)",
+    "exit code 1 after a complaint": "import os; os.write(2, b'no'); os._exit(1)",
+    "a signal": "import os; os.kill(os.getpid(), 11)",
+}
 
 
-@pytest.mark.parametrize("death", ["import os; os._exit(0)", "import os; os.kill(os.getpid(), 11)"])
-def test_a_death_in_one_assert_test_leaves_the_others_judged(judge, death):
-    program = f"def f(x):\n    if x == 0.5:\n        {death}\n    return 2 * x"
-    assert [o.passed for o in judge.judge(CHECKED, program).hidden] == [True, False, True]
+@pytest.mark.parametrize("death", DEATHS.values(), ids=DEATHS)
+@pytest.mark.parametrize("fatal", [0, 1, 2])
+@pytest.mark.parametrize("kind", ["functional", "assert"])
+def test_a_death_in_one_call_leaves_the_other_tests_judged(judge, kind, fatal, death):
+    task = HONEST[kind][0]
+    arguments = {"functional": [2, 0, -3], "assert": [2, 0.5, [1]]}[kind]
+    program = f"def f(x):\n    if x == {arguments[fatal]}:\n        {death}\n    return 2 * x"
+    outcomes = judge.judge(task, program).hidden
+    assert [outcome.passed for outcome in outcomes] == [number != fatal for number in range(3)]
+    assert "exit code" in outcomes[fatal].error
 
 
 def test_a_hang_in_one_call_leaves_the_other_tests_judged(judge):
