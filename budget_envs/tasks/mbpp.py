@@ -22,7 +22,7 @@ from budget_envs.tasks.task_set import Contents, Entry
 
 __all__ = ["official_split", "read"]
 
-_TIME_LIMIT_S = 3.0
+_TIME_LIMIT_S = 10.0
 
 
 def read(files: Sequence[LocatedFile], info: DatasetInfo) -> Contents[CodeTask]:

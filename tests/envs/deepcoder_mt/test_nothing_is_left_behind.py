@@ -53,8 +53,22 @@ def own_temporary(tmp_path):
     return folder
 
 
+STARTED = []
+
+
+@pytest.fixture(autouse=True)
+def end_what_was_started():
+    """End what a failed test did not wait for: its players would play for ever."""
+    yield
+    while STARTED:
+        process = STARTED.pop()
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
 def start(code, *arguments, temporary):
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-c", code, *arguments],
         cwd=CHECKOUT,
         env={**os.environ, "TMPDIR": str(temporary)},
@@ -63,6 +77,8 @@ def start(code, *arguments, temporary):
         text=True,
         start_new_session=True,
     )
+    STARTED.append(process)
+    return process
 
 
 def with_marker(marker):
