@@ -82,7 +82,7 @@ def test_a_container_killed_from_outside_is_a_lost_run_and_is_replaced(docker_en
 
 
 def test_an_interrupt_while_a_container_starts_leaves_none(docker_engine, monkeypatch):
-    before = len(ours(docker_engine))
+    before = {container["Id"] for container in ours(docker_engine)}  # some may be going just now
     for step in ("_AttachedStream", "check_confinement"):
 
         def interrupt(*_):
@@ -92,7 +92,7 @@ def test_an_interrupt_while_a_container_starts_leaves_none(docker_engine, monkey
             patch.setattr(docker, step, interrupt)
             with pytest.raises(KeyboardInterrupt):
                 open_sandbox("docker", image=IMAGE)
-        assert len(ours(docker_engine)) == before
+        assert {container["Id"] for container in ours(docker_engine)} <= before
 
 
 def make_container(engine, owner):
