@@ -9,6 +9,7 @@ import gymnasium as gym
 from budget_envs.budget import as_limit
 from budget_envs.envs.intercode_sql import InterCodeSQLEnv, read_sql_action
 from budget_envs.errors import UnsupportedError
+from budget_envs.oracles.turns_left import turns_left
 from budget_envs.sql.mutation import failing_query
 
 __all__ = ["SqlOracle"]
@@ -71,8 +72,7 @@ class SqlOracle:
             The query, or ``None`` if too few turns remain or no mutant is wrong.
         """
         sql_env = _sql_env(env)
-        left = _remaining(env)
-        if left is not None and left < (2 if sql_env.auto_submit else 3):
+        if turns_left(env) < (2 if sql_env.auto_submit else 3):
             return None
         read = read_sql_action(action)
         chosen = read.sql if read is not None else ""
@@ -94,10 +94,3 @@ def _sql_env(env: gym.Env[Any, Any]) -> InterCodeSQLEnv:
     if not isinstance(inner, InterCodeSQLEnv):
         raise UnsupportedError(f"SqlOracle judges InterCodeSQLEnv, got {inner}.")
     return inner
-
-
-def _remaining(env: gym.Env[Any, Any]) -> float | None:
-    if not env.has_wrapper_attr("ledger"):
-        return None
-    left: float | None = env.get_wrapper_attr("ledger").remaining("turns")
-    return left

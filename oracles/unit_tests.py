@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import gymnasium as gym
 
-from budget_envs.budget import Ledger, as_limit
+from budget_envs.budget import as_limit
 from budget_envs.envs.deepcoder_mt import DeepCoderMTEnv, read_program, write_program
 from budget_envs.errors import UnsupportedError
+from budget_envs.oracles.turns_left import turns_left
 from budget_envs.sandbox import SandboxLost
 from budget_envs.tasks.mutation import failing_mutant
-from budget_envs.wrappers.base import layers
 
 __all__ = ["UnitTestOracle"]
 
@@ -79,7 +79,7 @@ class UnitTestOracle:
         """
         task_env = _task_env(env)
         chosen = read_program(action)
-        if _turns_left(env) < 2:
+        if turns_left(env) < 2:
             return None
 
         def is_unfit(program: str) -> bool:
@@ -100,13 +100,6 @@ def _origin(task_env: DeepCoderMTEnv, chosen: str | None) -> str | None:
     is_right = chosen is not None and task_env.judge(chosen).is_success
     origin = chosen if is_right or reference is None else reference
     return origin if origin and len(origin) <= _LONGEST_ORIGIN else None
-
-
-def _turns_left(env: gym.Env[Any, Any]) -> float:
-    """Return the turns that remain, this one included, by the tightest budget around ``env``."""
-    ledgers = (getattr(layer, "ledger", None) for layer in layers(env))
-    left = (ledger.remaining("turns") for ledger in ledgers if isinstance(ledger, Ledger))
-    return min((turns for turns in left if turns is not None), default=math.inf)
 
 
 def _task_env(env: gym.Env[Any, Any]) -> DeepCoderMTEnv:

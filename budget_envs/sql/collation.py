@@ -8,9 +8,9 @@ Reference: MySQL 8.0 Reference Manual, section 12.10 (character sets, PAD SPACE)
 
 from __future__ import annotations
 
-import math
+import itertools
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 __all__ = ["MYSQL_CI", "Meter", "collation", "compare", "sort_key"]
@@ -20,7 +20,8 @@ MYSQL_CI = "MYSQL_CI"
 
 _LAST_WEIGHED = 0xFFFF  # beyond the first plane all characters weigh the same
 _REPLACEMENT = 0xFFFD
-_LONG = 500  # characters
+_MAX_KEPT = 16_384  # texts whose keys are kept: at most some 20 MB
+_LONGEST_KEPT = 100  # characters
 
 
 class _Weights(dict[int, int]):
@@ -53,14 +54,52 @@ def sort_key(text: str) -> str:
     return text.upper() if text.isascii() else text.translate(_WEIGHTS)
 
 
+class _Key(str):
+    """What a text is compared as, if some of its characters come before the space.
+
+    Without such characters, a text that another one begins with comes first, padded or not. With
+    them padding matters, and the reflected method of a subclass decides wherever one is an operand.
+    """
+
+    __slots__ = ()
+
+    def __lt__(self, other: str) -> bool:
+        width = max(len(self), len(other))
+        return self.ljust(width) < other.ljust(width)
+
+    def __gt__(self, other: str) -> bool:
+        width = max(len(self), len(other))
+        return self.ljust(width) > other.ljust(width)
+
+
+_keys: dict[str, str] = {}
+
+
+def _key(text: str) -> str:
+    """The text as it is compared; kept for the next time, if it is short."""
+    key = sort_key(text).rstrip(" ")
+    if not key.isprintable():
+        key = _Key(key)
+    if len(text) <= _LONGEST_KEPT:
+        if len(_keys) >= _MAX_KEPT:
+            _keys.clear()
+        _keys[text] = key
+    return key
+
+
 class Meter(Protocol):
     """Counts comparisons; a sort is one step of SQLite's, in which nobody else is asked."""
 
-    comparisons: int
-    max_comparisons: float
+    allowance: Iterator[None]
+    """An item for every comparison that may go ahead without asking."""
 
-    def is_exhausted(self) -> bool:
-        """Whether the statement is to end: from then on everything compares as equal."""
+    def renew(self) -> bool:
+        """Called where the allowance is used up.
+
+        Returns:
+            Whether there is another one. If not, the statement is about to end, and everything
+            compares as equal.
+        """
         ...
 
 
@@ -68,43 +107,36 @@ def collation(meter: Meter) -> Callable[[str, str], int]:
     """A function for `sqlite3.Connection.create_collation`.
 
     Args:
-        meter: Counts each comparison of two different texts. It is asked whether to go on where
-            there were more than ``max_comparisons``, or the texts are long.
+        meter: Counts each comparison of two different texts.
 
     Returns:
-        Compares two texts as if the shorter one were padded with spaces: -1, 0 or 1.
+        Compares two texts as if the shorter one were padded with spaces: negative, 0 or positive.
     """
+    keys = _keys
 
     def compare(left: str, right: str) -> int:
-        # One Python call for every step of a sort: written for speed.
+        # Most of the time of a query is spent here: one call for every step of a search or sort.
         if left == right:
             return 0
-        meter.comparisons += 1
-        is_due = meter.comparisons > meter.max_comparisons or len(left) > _LONG
-        if is_due and meter.is_exhausted():
-            return 0
-        left = left.upper() if left.isascii() else left.translate(_WEIGHTS)
-        right = right.upper() if right.isascii() else right.translate(_WEIGHTS)
-        if left < right:
-            return -1 if not right.startswith(left) else -_against_spaces(right[len(left) :])
-        if left == right:
-            return 0
-        return 1 if not left.startswith(right) else _against_spaces(left[len(right) :])
+        for _ in meter.allowance:  # the cheapest way to count
+            break
+        else:
+            if not meter.renew():
+                return 0
+        try:
+            a, b = keys[left], keys[right]
+        except KeyError:
+            a, b = _key(left), _key(right)
+        return -1 if a < b else a > b
 
     return compare
 
 
-def _against_spaces(tail: str) -> int:
-    rest = tail.lstrip(" ")
-    return 0 if not rest else 1 if rest[0] > " " else -1
-
-
 class _Unmetered:
-    comparisons = 0
-    max_comparisons = math.inf
+    allowance: Iterator[None] = itertools.repeat(None)
 
-    def is_exhausted(self) -> bool:
-        return False
+    def renew(self) -> bool:
+        return True
 
 
 compare = collation(_Unmetered())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import weakref
@@ -169,6 +170,15 @@ class MySqlSession:
         with self._own_statements(connection) as cursor:
             statements = list(_dump(cursor))
         return json.dumps({"image": self.image.sha256, "statements": statements}).encode()
+
+    def digest(self) -> bytes:
+        """Checksum of the state of the database, the same whatever writes led there.
+
+        Returns:
+            Empty if nothing was written.
+        """
+        snapshot = self.snapshot()
+        return hashlib.blake2b(snapshot, digest_size=16).digest() if snapshot else b""
 
     def restore(self, snapshot: bytes) -> None:
         """Go to the state of a snapshot of this or of another session on the same database.

@@ -127,6 +127,14 @@ class SqlSession(Protocol):
         """
         ...
 
+    def digest(self) -> bytes:
+        """Checksum of the state of the database, the same whatever writes led there.
+
+        Returns:
+            Empty if nothing was written.
+        """
+        ...
+
     def restore(self, snapshot: bytes) -> None:
         """Go back, or forth, to a snapshot.
 

@@ -7,16 +7,20 @@ import math
 import os
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from weakref import WeakValueDictionary
 
 from budget_envs.sql.collation import MYSQL_CI, collation
 from budget_envs.sql.protocol import SqlEngineError, SqlLimits
+from budget_envs.sql.result_memory import ResultMemory
 from budget_envs.sql.schema import Value
+from budget_envs.sql.sqlite_digest import content_digest
 from budget_envs.sql.sqlite_guard import STEPS_PER_TICK, Guard
 from budget_envs.sql.sqlite_image import SqliteImage
 from budget_envs.sql.sqlite_schema import table_names
 
-__all__ = ["GuardedConnection", "release", "take"]
+__all__ = ["GuardedConnection", "close_idle", "release", "take"]
 
 _MAX_IDLE = 64  # connections; an idle one costs its image and about 100 KB
 
@@ -39,6 +43,9 @@ _FIXED_LIMITS = {
 class GuardedConnection:
     """An in-memory copy of an image behind a `Guard`.
 
+    Attributes:
+        memory: Results on the untouched image, shared by all its copies.
+
     Args:
         image: What it starts as.
         limits: What one statement may use.
@@ -50,6 +57,8 @@ class GuardedConnection:
     def __init__(self, image: SqliteImage, limits: SqlLimits) -> None:
         self.image = image
         self.guard = Guard(limits)
+        self._row_digests: dict[str, bytes] | None  # of tables not written to; None: the image's
+        self.memory = _memories.setdefault((image.sha256, limits), ResultMemory())
         # Without a cache of statements every run of a statement starts at step 0, so the work
         # limit stops it at the same row each time.
         self.raw = sqlite3.connect(
@@ -86,21 +95,39 @@ class GuardedConnection:
         Raises:
             SqlEngineError: If it is no database, or there is no memory for it.
         """
-        limits = self.guard.limits
-        # The schema may be longer than the texts that statements may make.
-        self.raw.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 1_000_000_000)
-        with self.guard.trusted():
+        with self._own_statements():
             try:
                 self.raw.deserialize(content)
                 (page_bytes,) = self.raw.execute("PRAGMA page_size").fetchone()
-                pages = limits.max_database_bytes // page_bytes
+                pages = self.guard.limits.max_database_bytes // page_bytes
                 self.raw.execute(f"PRAGMA max_page_count = {pages}")
                 self.guard.tables = set(table_names(self.raw))
+                self.guard.written.clear()
             except (sqlite3.Error, MemoryError) as error:
                 raise SqlEngineError(
                     f"The database {self.image.name!r} cannot be opened: {error!r}."
                 ) from error
-        self.raw.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limits.max_value_bytes)
+        self._row_digests = None if content is self.image.content else {}
+
+    def digest(self) -> bytes:
+        """A checksum of what the database holds; see `sqlite_digest.content_digest`."""
+        if self._row_digests is None:
+            self._row_digests = dict(self.image.row_digests)
+        for table in self.guard.written:
+            self._row_digests.pop(table, None)
+        self.guard.written.clear()
+        with self._own_statements():
+            return content_digest(self.raw, self._row_digests)
+
+    @contextmanager
+    def _own_statements(self) -> Iterator[None]:
+        """Neither refused nor metered, and for texts longer than statements may make."""
+        self.raw.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 1_000_000_000)
+        try:
+            with self.guard.trusted():
+                yield
+        finally:
+            self.raw.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, self.guard.limits.max_value_bytes)
 
 
 def _trim(strip: Callable[[str, str], str]) -> Callable[[Value, Value], str | None]:
@@ -125,6 +152,7 @@ def _as_text(value: Value) -> str:
 
 
 _idle: list[GuardedConnection] = []
+_memories: WeakValueDictionary[tuple[str, SqlLimits], ResultMemory] = WeakValueDictionary()
 _lock = threading.Lock()
 
 
@@ -156,7 +184,8 @@ def _forget() -> None:
 
 
 @atexit.register
-def _close() -> None:
+def close_idle() -> None:
+    """Close the idle connections; what is known of their images goes with the last copy of each."""
     while _idle:
         _idle.pop().raw.close()
 

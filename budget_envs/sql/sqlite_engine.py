@@ -2,7 +2,8 @@
 
 A copy is one `deserialize`, not a rebuilt database. A copy that nothing was written to is as good
 as new, since a read-only statement leaves nothing behind: it is kept for the process's next
-session on the same image, so most resets cost nothing. A copy that was written to is dropped.
+session on the same image, so most resets cost nothing. A copy that was written to is dropped. For
+the same reason the results of a read-only session's statements are kept (`result_memory`).
 """
 
 from __future__ import annotations
@@ -83,6 +84,7 @@ class SqliteSession:
         self.image = image
         self.writable = writable
         self._has_written = False
+        self._digest: bytes | None = None
         self._connection: sqlite_connection.GuardedConnection | None
         self._connection = sqlite_connection.take(image, limits)
         self._connection.guard.writable = writable
@@ -130,6 +132,18 @@ class SqliteSession:
             EnvStateError: If the session is closed.
         """
         connection = self._opened()
+        if self.writable:
+            return self._execute(sql)
+        known = connection.memory.recall(sql)
+        if known is not None:
+            return known
+        result = self._execute(sql)
+        if result.stopped_by in (None, "work") and not connection.guard.has_read_clock:
+            connection.memory.keep(sql, result)
+        return result
+
+    def _execute(self, sql: str) -> QueryResult:
+        connection = self._opened()
         max_bytes = connection.guard.limits.max_sql_bytes
         if len(sql) > max_bytes:
             return QueryResult(error=f"a statement has at most {max_bytes} bytes")
@@ -159,6 +173,7 @@ class SqliteSession:
             if result.error is None:
                 defines = word in ("create", "drop")
                 self._has_written |= defines or raw.total_changes != changes
+                self._digest = None
                 if defines:
                     connection.guard.tables = set(table_names(raw))
         return result
@@ -187,6 +202,20 @@ class SqliteSession:
         with connection.guard.trusted():
             return bytes.fromhex(self.image.sha256) + connection.raw.serialize()
 
+    def digest(self) -> bytes:
+        """Checksum of the state of the database, the same whatever writes led there.
+
+        Returns:
+            Empty if it is the image's state.
+        """
+        connection = self._opened()
+        if not self._has_written:
+            return b""
+        if self._digest is None:
+            found = connection.digest()
+            self._digest = b"" if found == self.image.digest else found
+        return self._digest
+
     def restore(self, snapshot: bytes) -> None:
         """Go to the state of a snapshot of this or of another session on the same image.
 
@@ -195,6 +224,7 @@ class SqliteSession:
                 empty.
         """
         connection = self._opened()
+        self._digest = None
         if not snapshot:
             if self._has_written:
                 connection.load(self.image.content)

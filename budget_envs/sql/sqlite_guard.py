@@ -3,8 +3,9 @@
 Three things stop a statement. The *authorizer* is asked while SQLite compiles it and allows named
 actions, tables and functions only: what is not listed is refused, so a function that a later
 SQLite adds is refused too. (``PRAGMA query_only`` would not do: a statement can switch it off.)
-The *progress handler* is asked every thousand steps of the virtual machine. *Limits* on lengths
-bound what a single step can cost, because nothing can stop a step.
+The *progress handler* is asked every thousand steps of the virtual machine, and the guard every
+hundred comparisons of text. *Limits* on lengths bound what a single step can cost, because nothing
+can stop a step.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import math
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import repeat
 from time import monotonic
 
 from budget_envs.sql.protocol import SqlLimits, StoppedBy
@@ -21,6 +23,8 @@ __all__ = ["FUNCTIONS", "STEPS_PER_TICK", "Guard"]
 
 STEPS_PER_TICK = 1000
 """Steps of the virtual machine between two calls of the progress handler."""
+COMPARISONS_PER_TICK = 100
+"""Comparisons of text by Python between two looks at the limits; long texts take a while each."""
 
 # fmt: off
 FUNCTIONS = frozenset({
@@ -42,7 +46,11 @@ Not among them: what reads or writes files or loads code, what makes large value
 (``zeroblob``), what differs from run to run (``random``), what tells of earlier statements
 (``changes``), and JSON.
 """
-
+# Some of them read the clock if they are given "now", or nothing.
+_CLOCKS = {
+    *("current_date", "current_time", "current_timestamp", "date", "datetime", "julianday"),
+    *("strftime", "time", "timediff", "unixepoch"),
+}
 _READ_ACTIONS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE}
 # CREATE TABLE and DROP TABLE also write to SQLite's catalogue, in the name of the statement;
 # SQLite itself refuses a statement that names the catalogue.
@@ -59,6 +67,10 @@ _WRITE_ACTIONS = {
 _CATALOGUE = {"sqlite_master", "sqlite_schema"}
 
 
+def _allowance() -> Iterator[None]:
+    return repeat(None, COMPARISONS_PER_TICK - 1)  # the next one renews it
+
+
 class Guard:
     """Permissions and meters of one connection.
 
@@ -70,20 +82,22 @@ class Guard:
         self.limits = limits
         self.writable = False
         self.tables: set[str] = set()
+        self.written: set[str] = set()  # tables whose rows may have changed, until it is cleared
         self.refusal = ""
         self.stopped_by: StoppedBy | None = None
-        self.comparisons = 0
-        self.max_comparisons: float = limits.max_work
+        self.has_read_clock = False
+        self.allowance = _allowance()
         self._trusted = False
-        self._steps = 0
+        self._work = 0
         self._deadline = math.inf
 
     def begin(self) -> None:
         """Set the meters to zero: a statement follows."""
         self.refusal = ""
         self.stopped_by = None
-        self.comparisons = 0
-        self._steps = 0
+        self.has_read_clock = False
+        self.allowance = _allowance()
+        self._work = 0
         self._deadline = monotonic() + self.limits.time_s
 
     @contextmanager
@@ -97,15 +111,23 @@ class Guard:
 
     def tick(self) -> bool:
         """Progress handler: whether to interrupt the statement."""
-        self._steps += STEPS_PER_TICK
-        return self.is_exhausted()
+        self._work += STEPS_PER_TICK
+        return self._is_over()
 
-    def is_exhausted(self) -> bool:
-        """Whether the statement has used up its work or its time; see `collation.Meter`."""
+    def renew(self) -> bool:
+        """Allow more comparisons, unless the statement is over; see `collation.Meter`."""
+        if self.stopped_by is None:
+            self._work += COMPARISONS_PER_TICK
+        if self._is_over():
+            return False
+        self.allowance = _allowance()
+        return True
+
+    def _is_over(self) -> bool:
         if self._trusted:
             return False
         if self.stopped_by is None:
-            if self._steps + self.comparisons > self.limits.max_work:
+            if self._work > self.limits.max_work:
                 self.stopped_by = "work"
             elif monotonic() > self._deadline:
                 self.stopped_by = "time"
@@ -125,8 +147,10 @@ class Guard:
             self.refusal = f"the table {first} cannot be read"
         elif action == sqlite3.SQLITE_FUNCTION:
             if second in FUNCTIONS:
+                self.has_read_clock |= second in _CLOCKS
                 return sqlite3.SQLITE_OK
             self.refusal = f"the function {second} is not available"
         elif self.writable and action in _WRITE_ACTIONS:
+            self.written.add(first or "")
             return sqlite3.SQLITE_OK
         return sqlite3.SQLITE_DENY

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -20,6 +20,7 @@ from typing import Protocol
 from budget_envs.errors import DataError, OptionError, did_you_mean
 from budget_envs.sql.collation import MYSQL_CI, compare
 from budget_envs.sql.schema import Column, Database, Table
+from budget_envs.sql.sqlite_digest import content_digest
 
 __all__ = ["ImageCatalog", "Images", "SqliteImage", "declared_type", "quoted_name"]
 
@@ -56,6 +57,25 @@ class SqliteImage:
     def sha256(self) -> str:
         """Checksum of the content."""
         return hashlib.sha256(self.content).hexdigest()
+
+    @property
+    def digest(self) -> bytes:
+        """Checksum of what it holds; see `budget_envs.sql.sqlite_digest.content_digest`."""
+        return self._digests[0]
+
+    @property
+    def row_digests(self) -> Mapping[str, bytes]:
+        """Checksums of the rows of its tables."""
+        return self._digests[1]
+
+    @cached_property
+    def _digests(self) -> tuple[bytes, dict[str, bytes]]:
+        connection, rows = _scratch(), dict[str, bytes]()
+        try:
+            connection.deserialize(self.content)
+            return content_digest(connection, rows), rows
+        finally:
+            connection.close()
 
     @classmethod
     def from_script(cls, name: str, script: str) -> SqliteImage:

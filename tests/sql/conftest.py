@@ -15,6 +15,7 @@ import pytest
 from budget_envs.sql.dump_catalog import DumpCatalog
 from budget_envs.sql.mysql_engine import MySqlEngine
 from budget_envs.sql.protocol import SqlEngine, SqlLimits
+from budget_envs.sql.result_memory import ResultMemory
 from budget_envs.sql.schema import Column, Database, Key, Table
 from budget_envs.sql.sqlite_engine import SqliteEngine
 from budget_envs.sql.sqlite_image import Images, SqliteImage
@@ -52,6 +53,12 @@ SHOP = Database(
         ),
     ),
 )
+
+
+@pytest.fixture(autouse=True)
+def every_statement_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is answered from memory, or a test that asks twice would see the first answer."""
+    monkeypatch.setattr(ResultMemory, "recall", lambda _, __: None)
 
 
 @pytest.fixture(scope="session")

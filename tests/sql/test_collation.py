@@ -3,11 +3,13 @@ from __future__ import annotations
 import itertools
 import sqlite3
 import sys
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from budget_envs.sql import collation as module
 from budget_envs.sql.collation import MYSQL_CI, collation, compare, sort_key
 from budget_envs.sql.mysql_address import MySqlAddress
 
@@ -47,6 +49,12 @@ def test_it_is_an_order(texts: list[str]) -> None:
         ("Curaçao", "curacao ", 0),
         ("ß", "s", 0),
         ("a\t", "a", -1),  # a tab comes before the space it is compared with
+        ("a \t", "a", -1),
+        ("a  b", "a \tb", 1),
+        ("a\t", "a\t ", 0),
+        ("a\t\t", "a\t", -1),
+        ("a\x7f", "a", 1),
+        ("\t", "", -1),
         ("a_", "aZ", 1),  # upper case: '_' comes after the letters
         ("", " ", 0),
         ("10", "9", -1),
@@ -58,36 +66,62 @@ def test_what_is_equal_and_what_comes_first(left: str, right: str, result: int) 
     assert compare(right, left) == -result
 
 
-class CountingMeter:
-    comparisons = 0
-    max_comparisons = 10
-    exhausted = False
+@given(TEXTS, st.integers(1, 300))
+def test_long_texts_compare_as_short_ones_do(text: str, times: int) -> None:
+    long = text * times
+    for other in (text, long + "b", long + " ", long + "\t", long[:-1]):
+        assert compare(long, other) == padded(long, other) == -compare(other, long)
 
-    def is_exhausted(self) -> bool:
-        self.exhausted = self.comparisons > self.max_comparisons
-        return self.exhausted
+
+@pytest.mark.parametrize("longest", [0, 3, 100])
+@given(texts=st.lists(TEXTS, max_size=8))
+def test_what_is_kept_makes_no_difference(longest: int, texts: list[str]) -> None:
+    """Also where everything kept is forgotten again and again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_LONGEST_KEPT", longest)
+        patch.setattr(module, "_MAX_KEPT", 2)
+        for left, right in itertools.product(texts, repeat=2):
+            assert compare(left, right) == padded(left, right)
+
+
+def test_a_bounded_number_of_short_texts_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MAX_KEPT", 50)
+    module._keys.clear()
+    for number in range(200):
+        compare(f"text {number}", "x" * 101)
+        assert len(module._keys) <= 50
+    assert "text 199" in module._keys
+    assert max(map(len, module._keys)) < 101
+
+
+class CountingMeter:
+    """Lets ``batches`` times ``size`` comparisons go ahead."""
+
+    def __init__(self, batches: int, size: int) -> None:
+        self.batches, self.size, self.asked = batches, size, 0
+        self.allowance: Iterator[None] = iter(())
+
+    def renew(self) -> bool:
+        self.asked += 1
+        self.allowance = itertools.repeat(None, self.size if self.asked <= self.batches else 0)
+        return self.asked <= self.batches
 
 
 def test_an_exhausted_meter_ends_a_sort() -> None:
-    meter = CountingMeter()
+    meter = CountingMeter(batches=2, size=5)
     with_meter = collation(meter)
     results = [with_meter("a", "b") for _ in range(20)]
-    assert results == [-1] * 10 + [0] * 10
-    assert meter.comparisons == 20
+    # Asking counts as one: the meter gives five more after it.
+    assert results == [-1] * 12 + [0] * 8
+    assert meter.asked == 2 + 8
 
 
 def test_equal_texts_are_not_counted() -> None:
-    meter = CountingMeter()
+    meter = CountingMeter(batches=0, size=0)
     assert collation(meter)("a", "a") == 0
-    assert meter.comparisons == 0
-
-
-def test_long_texts_ask_the_meter_at_once() -> None:
-    meter = CountingMeter()
-    assert collation(meter)("x" * 1000, "b") == 1
-    assert meter.comparisons == 1
-    meter.max_comparisons = 0
-    assert collation(meter)("x" * 1000, "b") == 0
+    assert meter.asked == 0
+    assert collation(meter)("a", "A ") == 0
+    assert meter.asked == 1
 
 
 def test_sqlite_uses_it_for_comparison_order_and_grouping() -> None:

@@ -210,6 +210,30 @@ def test_a_snapshot_brings_everything_back(engine: SqlEngine) -> None:
         assert other.snapshot() == b""
 
 
+def test_a_digest_tells_states_apart_whatever_led_there(engine: SqlEngine) -> None:
+    writes = (
+        "UPDATE Orders SET price = 9 WHERE number = 1",
+        "UPDATE customer SET credit = 7 WHERE id = 2",
+    )
+    digests = []
+    for order in (writes, writes[::-1], writes[:1], writes[1:]):
+        with engine.open("shop", writable=True) as session:
+            assert session.digest() == b""
+            for sql in order:
+                session.execute(sql)
+            assert session.digest() == session.digest()
+            digests.append(session.digest())
+            session.restore(session.snapshot())
+            assert session.digest() == digests[-1]
+            session.restore(b"")
+            assert session.digest() == b""
+    assert digests[0] == digests[1]
+    assert len({b"", *digests}) == 4
+    with engine.open("shop") as reader:
+        reader.execute(writes[0])
+        assert reader.digest() == b""
+
+
 def test_a_restored_session_counts_on_as_before(engine: SqlEngine) -> None:
     insert = "INSERT INTO customer (name) VALUES ('x')"
     with engine.open("shop", writable=True) as session:
@@ -266,6 +290,7 @@ def test_a_closed_session_says_so(engine: SqlEngine, writable: bool) -> None:
     for call in (
         lambda: session.execute("SELECT 1"),
         session.snapshot,
+        session.digest,
         lambda: session.restore(b""),
     ):
         with pytest.raises(EnvStateError, match="session is closed"):

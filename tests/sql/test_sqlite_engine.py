@@ -26,9 +26,9 @@ COUNT = "SELECT COUNT(*) FROM Orders"
 
 @pytest.fixture(autouse=True)
 def no_idle_connections() -> Iterator[None]:
-    sqlite_connection._close()
+    sqlite_connection.close_idle()
     yield
-    sqlite_connection._close()
+    sqlite_connection.close_idle()
 
 
 @pytest.fixture

@@ -278,10 +278,11 @@ class InterCodeSQLEnv(TextEnv[SqlProblem]):
 
     @property
     def state_key(self) -> str:
-        """Hash of the task, what was written, and the newest result."""
+        """Hash of the task, what the database holds, and the newest result."""
         state = hashlib.blake2b(digest_size=8)
         state.update(self._problem.task_id.encode("utf-8"))
-        state.update(self._database_state())
+        if self._session is not None or self._saved:
+            state.update(self.session.digest())
         result = (self.result.columns, self.result.rows, self.result.error)
         state.update(repr(result).encode("utf-8", "surrogatepass"))
         return state.hexdigest()

@@ -192,6 +192,45 @@ def test_state_keys_tell_results_and_writes_apart():
     assert env.state_key == first
 
 
+def test_equal_states_have_equal_keys_whatever_writes_led_there():
+    """Also if nothing is left of them."""
+    one, other = made(writable=True), made(writable=True)
+    untouched = one.state_key
+    for action in ("CREATE TABLE t (n)", "INSERT INTO t VALUES (1)", "SELECT 1 AS x"):
+        one.step(action)
+    for action in (
+        "CREATE TABLE u (n)",
+        "CREATE TABLE t (n)",
+        "INSERT INTO t VALUES (2)",
+        "UPDATE t SET n = 1",
+        "DROP TABLE u",
+        "SELECT 1 AS x",
+    ):
+        other.step(action)
+    assert one.state_key == other.state_key != untouched
+    other.step("INSERT INTO t VALUES (1)")
+    other.step("SELECT 1 AS x")
+    assert one.state_key != other.state_key
+    for env in (one, other):
+        env.step("DROP TABLE t")
+        env.step("SELECT 1 AS x")
+    reader = made()
+    reader.step("SELECT 1 AS x")
+    assert one.state_key == other.state_key == reader.state_key
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+def test_a_copy_and_a_restored_episode_have_the_same_key(copied):
+    env = made(writable=True)
+    env.step("CREATE TABLE t (n)")
+    key, saved = env.state_key, env.snapshot()
+    assert copied(env).state_key == key
+    env.step("INSERT INTO t VALUES (1)")
+    assert env.state_key != key
+    env.restore(saved)
+    assert env.state_key == key
+
+
 def test_auto_submit_tells_the_reward_and_ends_at_one():
     env = made(auto_submit=True)
     text, reward, terminated, *_ = env.step("SELECT 0")
