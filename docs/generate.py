@@ -6,9 +6,11 @@ import inspect
 from pathlib import Path
 
 import gymnasium as gym
+from gymnasium.envs.registration import load_env_creator
 
 import budget_envs  # noqa: F401  # registers the ids
 from budget_envs.registration import FAMILIES, PRESETS
+from budget_envs.tasks import needs_files
 
 TARGET = Path(__file__).with_name("environments.md")
 
@@ -33,13 +35,13 @@ def environments_page() -> str:
 
 def _section(family: str) -> list[str]:
     preset = next(preset for preset in PRESETS if preset.family == family)
-    env = gym.make(preset.id, show_budget=True)
-    observation, _ = env.reset(seed=0)
-    kind = type(env.unwrapped)
+    kind = load_env_creator(FAMILIES[family].env)
+    lines = [f"## {kind.__name__}", "", inspect.getdoc(kind) or ""]
+    if needs_files(family):  # its texts are not ours to print
+        return lines
+    observation, _ = gym.make(preset.id, show_budget=True).reset(seed=0)
     return [
-        f"## {kind.__name__}",
-        "",
-        inspect.getdoc(kind) or "",
+        *lines,
         "",
         f'First observation of `gym.make("{preset.id}", show_budget=True).reset(seed=0)`:',
         "",

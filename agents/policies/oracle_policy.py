@@ -10,7 +10,7 @@ import gymnasium as gym
 from budget_envs.errors import OptionError, UnsupportedError, did_you_mean
 from budget_envs.evaluation.env_maker import oracle_entry
 from budget_envs.evaluation.policy import Action, Conversation, Policy
-from budget_envs.oracle import EnumerableOracle, load_oracle
+from budget_envs.oracle import EnumerableOracle, GuidingOracle, load_oracle
 from budget_envs.streams import uniform
 
 __all__ = ["OraclePolicy"]
@@ -46,14 +46,14 @@ class OraclePolicy(Policy):
         self.settings = {"oracle": oracle, "ties": ties}
         self.oracle = oracle
         self.ties = ties
-        self._loaded: dict[str, EnumerableOracle] = {}
+        self._loaded: dict[str, EnumerableOracle | GuidingOracle] = {}
 
     def act(self, conversations: Sequence[Conversation]) -> list[Action]:
         """Return a best action of each conversation."""
         return [Action(self._choose(conversation)) for conversation in conversations]
 
     def check_env(self, env: gym.Env[Any, Any]) -> None:
-        """Refuse an environment without an oracle that lists actions.
+        """Refuse an environment without an oracle that lists actions, or names a best one.
 
         Raises:
             UnsupportedError: If there is none.
@@ -65,12 +65,14 @@ class OraclePolicy(Policy):
         oracle: Any = self._oracle_of(env)
         if self.ties == "soonest" and hasattr(oracle, "soonest_action"):
             return str(oracle.soonest_action(env))
+        if not isinstance(oracle, EnumerableOracle):
+            return str(oracle.best_action(env))
         best = _best(oracle.values(env))
         if self.ties != "random":
             return best[0]
         return best[int(uniform(conversation.key, conversation.turn) * len(best))]
 
-    def _oracle_of(self, env: gym.Env[Any, Any]) -> EnumerableOracle:
+    def _oracle_of(self, env: gym.Env[Any, Any]) -> EnumerableOracle | GuidingOracle:
         entry = self.oracle or oracle_entry(env)
         if entry is None:
             raise UnsupportedError(
@@ -78,9 +80,9 @@ class OraclePolicy(Policy):
             )
         if entry not in self._loaded:
             oracle = load_oracle(entry)
-            if not isinstance(oracle, EnumerableOracle):
+            if not isinstance(oracle, EnumerableOracle | GuidingOracle):
                 raise UnsupportedError(
-                    f"the oracle {entry!r} cannot list actions, so there is no best one to take."
+                    f"the oracle {entry!r} neither lists actions nor names a best one to take."
                 )
             self._loaded[entry] = oracle
         return self._loaded[entry]

@@ -15,11 +15,15 @@ from budget_envs import tasks
 from budget_envs.budget import as_limit
 from budget_envs.envs.deepcoder_mt import DeepCoderMTEnv, write_program
 from budget_envs.envs.intercode_sql import InterCodeSQLEnv
+from budget_envs.envs.tool_dialogue.demonstration import DONE, demonstration
+from budget_envs.envs.tool_use import ToolUseEnv
 from budget_envs.errors import OptionError, UnsupportedError
 from budget_envs.tasks import CodeTask, VerifyReport
 from budget_envs.tasks.intercode_sql import SqlTask
 from budget_envs.tasks.verification import Verdict
 from budget_envs.text_env import TextEnv
+from budget_envs.tool_calls.formats import by_name
+from budget_envs.tool_calls.model import Dialogue
 
 __all__ = ["VERIFIABLE", "verify"]
 
@@ -50,11 +54,17 @@ def _query(task: SqlTask) -> Sequence[str]:
     return [task.gold, "submit"]
 
 
+def _messages(dialogue: Dialogue) -> Sequence[str]:
+    return demonstration(dialogue, by_name("hermes"))
+
+
+_MOST_USER_TURNS: Final = 100
 _STRATEGIES: Final[Mapping[str, _Strategy]] = {
     "deepcoder_mt": _Strategy(
         DeepCoderMTEnv, _program, ("", write_program("pass")), ("sandbox", "time_limit_s")
     ),
     "intercode_sql": _Strategy(InterCodeSQLEnv, _query, ("SELECT 0", "submit")),
+    "tool_use": _Strategy(ToolUseEnv, _messages, (DONE,) * _MOST_USER_TURNS),
 }
 
 VERIFIABLE: Final = tuple(_STRATEGIES)

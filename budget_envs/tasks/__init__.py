@@ -14,7 +14,7 @@ from __future__ import annotations
 from budget_envs.tasks.code_task import CodeTask, UnitTest
 from budget_envs.tasks.description import show
 from budget_envs.tasks.loading import load
-from budget_envs.tasks.registry import DatasetInfo, dataset, datasets
+from budget_envs.tasks.registry import DatasetInfo, dataset, datasets, needs_files
 from budget_envs.tasks.sources import LocatedFile, cache_folder, locate
 from budget_envs.tasks.task_set import Contents, Entry, Manifest, TaskSet
 from budget_envs.tasks.verification import VerifyReport
@@ -34,5 +34,6 @@ __all__ = [
     "datasets",
     "load",
     "locate",
+    "needs_files",
     "show",
 ]

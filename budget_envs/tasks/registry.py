@@ -7,7 +7,7 @@ the function turns the located files into `Contents` (see `budget_envs.tasks.tas
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -43,7 +43,8 @@ class Wheel:
     Args:
         dist: Name of the distribution, as pip takes it.
         version: The version whose files are the pinned ones.
-        paths: Role of a file -> its path inside the distribution.
+        paths: Role of a file -> its path inside the distribution; in the table, ``folder`` may
+            stand for it: the files then lie there under their names.
     """
 
     dist: str
@@ -145,11 +146,38 @@ def dataset(name: str) -> DatasetInfo:
     return registry[name]
 
 
+def needs_files(env: str) -> bool:
+    """Return whether an environment family has no tasks without the files of a published dataset.
+
+    Args:
+        env: Name of the family, e.g. ``"bfcl"``.
+    """
+    known = [info for info in datasets() if info.env == env]
+    return bool(known) and not any(info.embedded for info in known)
+
+
 @cache
 def _registry() -> Mapping[str, DatasetInfo]:
     text = resources.files("budget_envs.tasks").joinpath("registry.toml").read_text("utf-8")
     tables = tomllib.loads(text)
-    return MappingProxyType({name: parse_dataset(name, table) for name, table in tables.items()})
+    return MappingProxyType(
+        {name: parse_dataset(name, _whole(table, tables)) for name, table in tables.items()}
+    )
+
+
+def _whole(table: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Add to a table what it does not say and the one that it is ``like`` does.
+
+    Of files, it adds those in other roles.
+    """
+    if "like" not in table:
+        return table
+    model = tables[table["like"]]
+    own = {file["role"]: file for file in table.get("files", ())}
+    others = {file["role"]: file for file in model.get("files", ())}
+    fields = {**model, **table, "files": list({**others, **own}.values())}
+    del fields["like"]
+    return fields
 
 
 def parse_dataset(name: str, table: Mapping[str, Any]) -> DatasetInfo:
@@ -161,16 +189,19 @@ def parse_dataset(name: str, table: Mapping[str, Any]) -> DatasetInfo:
     """
     fields = dict(table)
     fields["files"] = tuple(FileInfo(**row) for row in fields.get("files", ()))
-    fields["sources"] = tuple(_source(row) for row in fields.get("sources", ()))
+    fields["sources"] = tuple(_source(row, fields["files"]) for row in fields.get("sources", ()))
     if "expected" in fields:
         fields["expected"] = Expectation(**fields["expected"])
     return DatasetInfo(name=name, **fields)
 
 
-def _source(row: Mapping[str, Any]) -> Wheel | Hub:
+def _source(row: Mapping[str, Any], files: Sequence[FileInfo]) -> Wheel | Hub:
     fields = dict(row)
     kind = fields.pop("kind")
     if kind == "wheel":
+        if "folder" in fields:
+            folder = fields.pop("folder")
+            fields["paths"] = {file.role: f"{folder}/{file.name}" for file in files}
         return Wheel(**fields)
     if kind in ("huggingface", "github"):
         return Hub(kind=kind, **fields)

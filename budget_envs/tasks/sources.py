@@ -176,15 +176,13 @@ def _data_folder() -> Path | None:
 
 
 def _wheel_file(source: Wheel, role: str) -> Path | None:
+    inside = source.paths.get(role)
     try:
-        files = metadata.files(source.dist) or ()
+        installed = metadata.distribution(source.dist)
     except metadata.PackageNotFoundError:
         return None
-    for file in files:
-        if file.as_posix() == source.paths.get(role):
-            path = Path(str(file.locate()))
-            return path if path.is_file() else None
-    return None
+    path = None if inside is None else Path(str(installed.locate_file(inside)))
+    return path if path is not None and path.is_file() else None
 
 
 def _downloaded(source: Hub, file: FileInfo, tried: list[str]) -> Path | None:

@@ -246,8 +246,10 @@ class InteractionBudget(BudgetEnvsWrapper):
         self._token_source = self.token_counter
         self._is_charged = False
         limits = budget.limits()
-        only_turns = limits.keys() == {"turns"} and not self._offers_calls
+        only_turns = limits.keys() == {"turns"}
         self._only_limit = limits["turns"] if only_turns else 0  # 0: a step has more to look at
+        if only_turns and self._offers_calls:  # said once, and not before each step
+            self.env.unwrapped.calls_allowed = None  # type: ignore[attr-defined]
         self._running = self._was_reset = True
 
     def _close(self) -> None:

@@ -64,6 +64,7 @@ class MapSource:
         self.horizon = horizon
         self.infeasible_share = infeasible_share
         self._listed: dict[str, list[Lake]] = {}
+        self._seen: dict[str, set[Lake]] = {}
 
     def draw(self, key: int) -> Lake:
         """Return the lake that a 64-bit key picks.
@@ -86,7 +87,7 @@ class MapSource:
             )
         lakes = self._listed.setdefault(split, [])
         if index >= len(lakes):
-            seen = set(lakes)
+            seen = self._seen.setdefault(split, set())
             key = derive_key(text_key(split), SPLIT)
             while index >= len(lakes):
                 lake = self._distinct(key, split, len(lakes), seen)

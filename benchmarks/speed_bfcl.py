@@ -1,0 +1,176 @@
+"""How fast is BFCL? Against the official executor and checker, in one run.
+
+    python benchmarks/speed_bfcl.py [--repeats 7] [--json]
+
+Needs the ``bfcl-eval`` distribution (``budget-envs tasks show bfcl_base`` says how). One thread,
+CPU time of this process. Every repeat plays the ground truth of all dialogues of a category once on
+each side in turn; a ratio is the median of the repeats' own ratios, so that a machine that slows
+down for a while slows both sides. All calls of a user turn are one message.
+
+- Ours is ``gym.make(...)`` with nothing taken off, in each format: ``reset``, then one ``step`` for
+  each message, which parses it, executes its calls, writes the observation, computes the state key,
+  counts the budget and judges user turns. Our executor and verdicts alone are listed too.
+- Theirs is ``execute_multi_turn_func_call`` for each message, as the runner calls it while a model
+  generates, and ``multi_turn_checker`` at the end. They start from calls that are parsed already (a
+  handler's parser needs packages that are not installed here), and removing their instances is not
+  counted. The checker alone is listed too.
+"""
+
+import argparse
+import itertools
+import json
+import platform
+import statistics
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from importlib import metadata
+from typing import Any
+
+import gymnasium as gym
+from bfcl_official import Entry, Official, Turns, entries
+
+import budget_envs
+from budget_envs.envs.bfcl import BFCLEnv
+from budget_envs.envs.tool_dialogue import served, truths_of
+from budget_envs.tasks.bfcl import CATEGORIES
+from budget_envs.tool_calls.formats import FORMATS
+
+ENV_ID = "budget_envs/BFCL-v0"
+TARGET = 3.0
+CHECKER, BOTH = "official checker alone", "official executor + checker"
+ALONE = "our executor + verdicts alone"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=7, help="how often all sides are timed")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    arguments = parser.parse_args()
+    every, official = entries(), Official()
+    results = {
+        "machine": f"{platform.machine()}, Python {platform.python_version()}",
+        "versions": {
+            "budget_envs": budget_envs.__version__,
+            "bfcl-eval": metadata.version("bfcl-eval"),
+        },
+        "target": TARGET,
+        "categories": {
+            category: category_row(
+                [entry for entry in every if entry.category == category],
+                official,
+                arguments.repeats,
+            )
+            for category in CATEGORIES
+        },
+    }
+    sys.stdout.write(json.dumps(results, indent=2) + "\n" if arguments.json else text(results))
+    ratios = [ratio for row in results["categories"].values() for ratio in row["ratios"].values()]
+    return int(min(ratio["times_as_fast"] for ratio in ratios) < TARGET)
+
+
+def category_row(played: list[Entry], official: Official, repeats: int) -> dict[str, Any]:
+    """Time one category on all sides."""
+    category = played[0].category
+    sides: dict[str, Callable[[], float]] = {
+        CHECKER: lambda: theirs(played, official, executes=False),
+        BOTH: lambda: theirs(played, official, executes=True),
+        ALONE: alone(played, category),
+        **{name: ours(played, category, name) for name in FORMATS},
+    }
+    for side in sides.values():
+        side()  # warm: caches filled, code paths specialised
+    seconds: dict[str, list[float]] = {name: [] for name in sides}
+    for _ in range(repeats):
+        for name, side in sides.items():
+            seconds[name].append(side())
+    return {
+        "ms_per_dialogue": {
+            name: statistics.median(each) / len(played) * 1e3 for name, each in seconds.items()
+        },
+        "ratios": {name: ratio(seconds[BOTH], seconds[name]) for name in (ALONE, *FORMATS)},
+    }
+
+
+def ratio(theirs: list[float], ours: list[float]) -> dict[str, float]:
+    each = [their / our for their, our in zip(theirs, ours, strict=True)]
+    return {"times_as_fast": statistics.median(each), "lowest": min(each), "highest": max(each)}
+
+
+def ours(played: list[Entry], category: str, form: str) -> Callable[[], float]:
+    env = gym.make(ENV_ID, category=category, format=form, disable_env_checker=True)
+    write = env.unwrapped.format.render_calls
+    messages = []
+    for entry in played:
+        dialogue = env.unwrapped.load_task(entry.task_id)
+        made = [[write(turn.calls)] if turn.calls else [] for turn in dialogue.turns]
+        said = list(itertools.chain.from_iterable([*calls, "Done."] for calls in made))
+        messages.append((entry.task_id, said))
+
+    def timed() -> float:
+        start = time.process_time()
+        for task_id, said in messages:
+            env.reset(options={"task": task_id})
+            for message in said:
+                last = env.step(message)
+            if last[1] != 1:
+                raise SystemExit(f"not solved by its ground truth: {task_id}")
+        return time.process_time() - start
+
+    return timed
+
+
+def alone(played: list[Entry], category: str) -> Callable[[], float]:
+    source = BFCLEnv(category=category).source
+    dialogues = [source.load(entry.task_id) for entry in played]
+    truths = [truths_of(dialogue, source.world(dialogue)) for dialogue in dialogues]
+
+    def timed() -> float:
+        start = time.process_time()
+        for dialogue, truth in zip(dialogues, truths, strict=True):
+            world, results = source.world(dialogue), Counter()
+            for turn, wanted in zip(dialogue.turns, truth, strict=True):
+                results.update([world.call(call) for call in turn.calls])
+                if turn.calls and not served(wanted, world, results, called=True):
+                    raise SystemExit(f"not solved by its ground truth: {dialogue.task_id}")
+        return time.process_time() - start
+
+    return timed
+
+
+def theirs(played: list[Entry], official: Official, *, executes: bool) -> float:
+    seconds = 0.0
+    for entry in played:
+        turns: Turns = [[calls] if calls else [] for calls in entry.ground_truth]
+        start = time.process_time()
+        if executes:
+            official.execute(entry, turns, "timed")
+        verdict = official.check(entry, turns, "timed")
+        seconds += time.process_time() - start
+        official.clean("timed")
+        if not verdict["valid"]:
+            raise SystemExit(f"the official checker fails the ground truth of {entry.task_id}")
+    return seconds
+
+
+def text(results: Mapping[str, Any]) -> str:
+    lines = [
+        f"{results['machine']}; "
+        + ", ".join(f"{name} {version}" for name, version in results["versions"].items()),
+        "",
+        "| category | side | ms per dialogue | times as fast as executor + checker |",
+        "|---|---|---:|---:|",
+    ]
+    for category, row in results["categories"].items():
+        for name, milliseconds in row["ms_per_dialogue"].items():
+            fast = row["ratios"].get(name)
+            times = (
+                "{times_as_fast:.1f} ({lowest:.1f} to {highest:.1f})".format(**fast) if fast else ""
+            )
+            lines.append(f"| {category} | {name} | {milliseconds:.3f} | {times} |")
+    return "\n".join([*lines, "", f"Required: at least {results['target']:g} times as fast.", ""])
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
