@@ -20,6 +20,7 @@ __all__ = [
     "DependencyNotInstalled",
     "EnvStateError",
     "OptionError",
+    "PolicyUnavailable",
     "RenderModeError",
     "SnapshotError",
     "TaskDataInvalid",
@@ -72,6 +73,13 @@ class TaskDataInvalid(DataError):
 
 class TaskDataUnavailable(BudgetEnvsError, FileNotFoundError):
     """A benchmark file is in none of its sources; the message gives the command that brings it."""
+
+
+class PolicyUnavailable(BudgetEnvsError, ConnectionError):
+    """What a policy plays with, an endpoint or the key to one, is not to be had: nothing can start.
+
+    Unlike any other error of a policy it ends the evaluation, and leaves what is stored.
+    """
 
 
 class DependencyNotInstalled(BudgetEnvsError, ImportError):

@@ -19,6 +19,7 @@ def test_every_exported_exception_is_a_budget_envs_error():
         (errors.EnvStateError, gym.error.ResetNeeded),
         (errors.SnapshotError, TypeError),
         (errors.DependencyNotInstalled, ImportError),
+        (errors.PolicyUnavailable, ConnectionError),
     ],
 )
 def test_errors_are_caught_by_the_builtin_that_callers_expect(kind, builtin):

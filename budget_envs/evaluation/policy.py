@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, Literal, Protocol, TypedDict
 
 import gymnasium as gym
 
-from budget_envs.errors import DependencyNotInstalled, OptionError
+from budget_envs.errors import DependencyNotInstalled, OptionError, PolicyUnavailable
 from budget_envs.evaluation.trajectory import BOUNDARIES, Boundary
 
 __all__ = [
@@ -31,7 +31,7 @@ __all__ = [
 
 _MAX_TOKENS: Final = 2**40  # of one action: a database's 63 bits hold the sum of an episode
 _MAX_AMOUNT: Final = 2**63
-_STOPPING: Final = (KeyboardInterrupt, GeneratorExit, DependencyNotInstalled)
+_STOPPING: Final = (KeyboardInterrupt, GeneratorExit, DependencyNotInstalled, PolicyUnavailable)
 
 
 class Message(TypedDict):
@@ -200,7 +200,8 @@ class Policy(Protocol):
         of several, it is called again for each of them alone, so that one bad conversation ends
         only itself. An exception ends the episode: as a failure of the agent, or, if the exception
         has an attribute ``boundary`` that names another boundary, as a void one. That goes for
-        ``SystemExit`` too; only ``KeyboardInterrupt`` and a missing dependency end the evaluation.
+        ``SystemExit`` too; only ``KeyboardInterrupt``, a missing dependency and
+        `PolicyUnavailable` end the evaluation.
         """
         ...
 

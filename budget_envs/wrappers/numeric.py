@@ -102,24 +102,37 @@ class NumericObservation(OuterWrapper):
     ) -> tuple[NDArray[Any], dict[str, Any]]:
         """Start an episode."""
         text, info = self.env.reset(seed=seed, options=options)
-        return self._numbers(text, info)
+        return self._told(text, info)
 
     def step(self, action: Any) -> tuple[NDArray[Any], Any, bool, bool, dict[str, Any]]:
         """Take a step."""
         text, reward, terminated, truncated, info = self.env.step(action)
-        observation, info = self._numbers(text, info)
+        observation, info = self._told(text, info)
         return observation, reward, terminated, truncated, info
 
-    def _numbers(self, text: str, info: dict[str, Any]) -> tuple[NDArray[Any], dict[str, Any]]:
+    def numbers(self, text: str) -> NDArray[Any]:
+        """Return the array for the state that the environment is in.
+
+        Args:
+            text: The newest observation, from which the array is made where the environment does
+                not describe itself.
+        """
         if self._describes_itself:
-            numbers: NDArray[Any] = self.env.unwrapped.numeric_observation()  # type: ignore[attr-defined]
-            return numbers, {**info, "observation": text}
+            return self.env.unwrapped.numeric_observation()  # type: ignore[attr-defined, no-any-return]
+        return self._as_bytes(text)[0]
+
+    def _told(self, text: str, info: dict[str, Any]) -> tuple[NDArray[Any], dict[str, Any]]:
+        if self._describes_itself:
+            return self.numbers(text), {**info, "observation": text}
+        numbers, is_cut = self._as_bytes(text)
+        return numbers, {**info, "observation": text, "observation_cut": is_cut}
+
+    def _as_bytes(self, text: str) -> tuple[NDArray[np.uint8], bool]:
         encoded = text.encode("utf-8", "surrogatepass")
         numbers = np.zeros(self.max_bytes, np.uint8)
         kept = np.frombuffer(encoded, np.uint8, min(len(encoded), self.max_bytes))
         numbers[: len(kept)] = kept
-        cut = len(encoded) > self.max_bytes
-        return numbers, {**info, "observation": text, "observation_cut": cut}
+        return numbers, len(encoded) > self.max_bytes
 
 
 def _refuse_text_faults(env: gym.Env[Any, Any]) -> None:

@@ -92,7 +92,7 @@ class ShowBudget(OuterWrapper):
         observation, info = self.env.reset(seed=seed, options=options)
         self._turns_before = math.inf
         if not self._is_text:
-            return self._extended(observation, info["budget"]), info
+            return self.extended(observation, info["budget"]), info
         if self.when == "total_only" or self._is_due(info["budget"]):
             return self._annotated(observation, info)
         return observation, {**info, "observation": observation}
@@ -101,7 +101,7 @@ class ShowBudget(OuterWrapper):
         """Take a step; the observation says what remains after it."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         if not self._is_text:
-            observation = self._extended(observation, info["budget"])
+            observation = self.extended(observation, info["budget"])
         elif self._every_turn or self._is_due(info["budget"]):
             observation, info = self._annotated(observation, info)
         else:
@@ -179,7 +179,13 @@ class ShowBudget(OuterWrapper):
         else:
             self.observation_space = gym.spaces.Dict({"observation": space, "budget": share})
 
-    def _extended(self, observation: Any, budget: Mapping[str, Any]) -> Any:
+    def extended(self, observation: Any, budget: Mapping[str, Any]) -> Any:
+        """Return an observation that is no text with the share that remains.
+
+        Args:
+            observation: What the environment inside gave.
+            budget: ``info["budget"]``, or the ledger's own report.
+        """
         if self.when == "never":
             return observation
         share = self._share(budget)

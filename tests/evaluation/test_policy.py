@@ -5,7 +5,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from budget_envs.errors import DependencyNotInstalled, OptionError
+from budget_envs.errors import DependencyNotInstalled, OptionError, PolicyUnavailable
 from budget_envs.evaluation.policy import (
     Action,
     Conversation,
@@ -215,6 +215,7 @@ def test_a_known_boundary_stays_and_is_plain(boundary):
         (KeyboardInterrupt(), True),
         (GeneratorExit(), True),
         (DependencyNotInstalled("torch"), True),
+        (PolicyUnavailable("no key"), True),
         (BaseExceptionGroup("several", [ValueError(), KeyboardInterrupt()]), True),
         (BaseExceptionGroup("several", [ValueError(), SystemExit()]), False),
         (SystemExit(1), False),
