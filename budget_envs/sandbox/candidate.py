@@ -8,19 +8,32 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType, TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from budget_envs.errors import UnsupportedError
 from budget_envs.sandbox.codec import MalformedError, NotPlainError, Reference, decode, encode
 from budget_envs.sandbox.confined import READY
-from budget_envs.sandbox.protocol import CandidateError, Execution, Limits, SandboxLost, Status
+from budget_envs.sandbox.protocol import (
+    Call,
+    CallResult,
+    CandidateError,
+    Execution,
+    Limits,
+    SandboxLost,
+    Status,
+)
 from budget_envs.sandbox.runner import DONE, LOADED, OUT_OF_MEMORY
-from budget_envs.sandbox.worker import GRACE_S, ChannelClosed, Session, Worker
+from budget_envs.sandbox.session import ChannelClosed, Session
+from budget_envs.sandbox.worker import GRACE_S, Worker
 
 __all__ = ["LiveCandidate", "execution_from_report", "lost_execution", "run_program_on"]
 
 _NO_KWARGS: Mapping[str, Any] = MappingProxyType({})
 _NONCE_BYTES = 8
+_AHEAD_BYTES, _AHEAD = 1 << 15, 64
+"""How much may be sent ahead, in bytes and requests: what the buffers on the way surely hold, so
+that nobody waits to send while the other end does."""
+_T = TypeVar("_T")
 _MIRRORED_ERRORS = (
     *(ArithmeticError, AssertionError, AttributeError, IndexError, KeyError, LookupError),
     *(MemoryError, NameError, NotImplementedError, OverflowError, RecursionError),
@@ -75,8 +88,33 @@ class LiveCandidate:
         self, function: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] = _NO_KWARGS
     ) -> Any:
         """Call a top-level function of the program and return its value."""
-        nonce = next(self._nonces)
-        reply = self._exchange(nonce + _encode_request(function, args, kwargs))
+        (nonce,) = self._send([_encode_request(function, args, kwargs)])
+        return self._receive(nonce)
+
+    def call_all(self, calls: Sequence[Call]) -> list[CallResult]:
+        """Make calls whose arguments are all known, without waiting for one to send the next."""
+        requests = [_encode_request(call.function, call.args, call.kwargs) for call in calls]
+        return [self._result(nonce) for batch in _batches(requests) for nonce in self._send(batch)]
+
+    def _result(self, nonce: bytes) -> CallResult:
+        try:
+            return CallResult("ok", self._receive(nonce))
+        except CandidateError as error:
+            return CallResult(error.status, error=str(error))
+        except SandboxLost as error:
+            return CallResult("lost", error=str(error))
+
+    def _send(self, requests: Sequence[bytes]) -> list[bytes]:
+        """Send requests and return the nonces that their answers must repeat."""
+        nonces = [next(self._nonces) for _ in requests]
+        signed = [nonce + request for nonce, request in zip(nonces, requests, strict=True)]
+        # What goes wrong here is said when the answer is asked for: some may have come before.
+        with suppress(CandidateError, SandboxLost):
+            self._watched(lambda: self._session.send(signed, self._left_s))
+        return nonces
+
+    def _receive(self, nonce: bytes) -> Any:
+        reply = self._watched(lambda: self._session.receive(self._left_s))
         try:
             if reply[:_NONCE_BYTES] != nonce:
                 raise MalformedError("it does not belong to this call")
@@ -85,12 +123,13 @@ class LiveCandidate:
             self._conclude("crash", kill=True)
             raise CandidateError(f"The candidate forged a reply: {error}.", "crash") from error
 
-    def _exchange(self, request: bytes) -> bytes:
+    def _watched(self, action: Callable[[], _T]) -> _T:
+        """Talk to the candidate at the expense of its time; an end of the talk ends the run."""
         if self._execution is not None:
             raise _no_value(self._execution)
         started = time.monotonic()
         try:
-            return self._session.exchange(request, self._left_s)
+            return action()
         except TimeoutError:
             execution = self._conclude("timeout", kill=True)
         except MalformedError:
@@ -173,6 +212,20 @@ def _fresh_nonces() -> Iterator[bytes]:
     while True:
         pool = secrets.token_bytes(64 * _NONCE_BYTES)  # the kernel is asked once for many
         yield from (pool[i : i + _NONCE_BYTES] for i in range(0, len(pool), _NONCE_BYTES))
+
+
+def _batches(requests: Sequence[bytes]) -> Iterator[list[bytes]]:
+    """Group requests that may be sent together; one that is large goes alone."""
+    batch: list[bytes] = []
+    size = 0
+    for request in requests:
+        if batch and (len(batch) == _AHEAD or size + len(request) > _AHEAD_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(request)
+        size += len(request)
+    if batch:
+        yield batch
 
 
 def _release_nothing(worker: Worker) -> None:

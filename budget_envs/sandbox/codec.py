@@ -53,6 +53,10 @@ _MAPPINGS: dict[type, bytes] = {
 _CONSTANTS: dict[Any, bytes] = {None: b"N", True: b"T", False: b"F"}
 _SCALARS: tuple[type, ...] = (type(None), bool, int, float, complex, str, bytes)
 
+_COUNT, _INTEGER, _REAL = struct.Struct("<cI"), struct.Struct("<cq"), struct.Struct("<cd")
+_UINT32, _UINT64 = struct.Struct("<I"), struct.Struct("<Q")
+_INT64, _FLOAT64 = struct.Struct("<q"), struct.Struct("<d")
+
 PLAIN_TYPES: tuple[type, ...] = (*_SCALARS, *_SEQUENCES, *_MAPPINGS)
 """The types whose values cross by value; the types themselves cross by name."""
 
@@ -127,56 +131,55 @@ class _Writer:
         self.items = 0
 
     def write(self, value: Any, depth: int) -> None:
-        kind = type(value)
         self.items += 1
         if self.items > MAX_ITEMS or depth > MAX_DEPTH:
             raise NotPlainError(f"a value of over {MAX_ITEMS} items or {MAX_DEPTH} levels")
-        if kind in _SEQUENCES:
-            self._sequence(_SEQUENCES[kind], value, depth)
-        elif kind in _MAPPINGS:
-            self._mapping(_MAPPINGS[kind], value, depth)
-        else:
-            self._scalar(kind, value)
+        write = _WRITE.get(type(value))
+        if write is None:
+            raise NotPlainError(_does_not_cross(type(value)))
+        write(self, value, depth)
 
-    def _scalar(self, kind: type, value: Any) -> None:
-        if kind is int:
-            self._integer(value)
-        elif kind is str:
-            self._sized(b"s", value.encode("utf-8", "surrogatepass"))
-        elif value is None or kind is bool:
-            self.out += _CONSTANTS[value]
-        elif kind is float:
-            self.out += b"f" + struct.pack("<d", value)
-        elif kind is bytes:
-            self._sized(b"b", value)
-        elif kind is complex:
-            self.out += b"c" + struct.pack("<dd", value.real, value.imag)
-        else:
-            self._rare(kind, value)
+    def constant(self, value: Any, depth: int) -> None:
+        self.out += _CONSTANTS[value]
 
-    def _rare(self, kind: type, value: Any) -> None:
-        if kind is Reference:
-            self.out += b"R" + struct.pack("<Q", value._key)
-        elif kind is type and any(value is plain for plain in PLAIN_TYPES):
-            self.out += b"y" + bytes([PLAIN_TYPES.index(value)])
-        else:
-            name = getattr(kind, "__name__", "?")
-            raise NotPlainError(f"a {name!r} object does not cross by value")
-
-    def _integer(self, value: int) -> None:
+    def integer(self, value: int, depth: int) -> None:
         if -(1 << 63) <= value < 1 << 63:
-            self.out += b"i" + struct.pack("<q", value)
+            self.out += _INTEGER.pack(b"i", value)
         else:
             self._sized(b"n", value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True))
 
-    def _sized(self, tag: bytes, body: bytes) -> None:
-        self.out += tag + struct.pack("<I", len(body)) + body
+    def real(self, value: float, depth: int) -> None:
+        self.out += _REAL.pack(b"f", value)
 
-    def _sequence(self, tag: bytes, value: Iterable[Any], depth: int) -> None:
+    def complex(self, value: complex, depth: int) -> None:
+        self.out += b"c" + struct.pack("<dd", value.real, value.imag)
+
+    def text(self, value: str, depth: int) -> None:
+        self._sized(b"s", value.encode("utf-8", "surrogatepass"))
+
+    def binary(self, value: bytes, depth: int) -> None:
+        self._sized(b"b", value)
+
+    def reference(self, value: Reference, depth: int) -> None:
+        self.out += b"R" + struct.pack("<Q", value._key)
+
+    def plain_type(self, value: type, depth: int) -> None:
+        for index, plain in enumerate(PLAIN_TYPES):
+            if value is plain:  # never by ==, which a metaclass may define
+                self.out += b"y" + bytes([index])
+                return
+        raise NotPlainError(_does_not_cross(type))
+
+    def _sized(self, tag: bytes, body: bytes) -> None:
+        self.out += _COUNT.pack(tag, len(body))
+        self.out += body
+
+    def sequence(self, value: Iterable[Any], depth: int) -> None:
+        tag = _SEQUENCES[type(value)]
         items = list(value)  # a snapshot: another thread of the candidate may change the original
         if len(items) >= _PACK_FROM and self._packed(tag, items):
             return
-        self.out += tag + struct.pack("<I", len(items))
+        self.out += _COUNT.pack(tag, len(items))
         for item in items:
             self.write(item, depth + 1)
 
@@ -189,15 +192,34 @@ class _Writer:
             body = struct.pack(f"<{len(items)}{letter}", *items)
         except struct.error:  # an integer beyond 64 bits
             return False
-        self._sized(b"p" + tag + letter.encode(), body)
+        self.out += b"p" + tag
+        self._sized(letter.encode(), body)
         return True
 
-    def _mapping(self, tag: bytes, value: dict[Any, Any], depth: int) -> None:
+    def mapping(self, value: dict[Any, Any], depth: int) -> None:
         items = list(value.items())
-        self.out += tag + struct.pack("<I", len(items))
+        self.out += _COUNT.pack(_MAPPINGS[type(value)], len(items))
         for key, item in items:
             self.write(key, depth + 1)
             self.write(item, depth + 1)
+
+
+_WRITE: dict[type, Callable[[_Writer, Any, int], None]] = {
+    **dict.fromkeys((type(None), bool), _Writer.constant),
+    **dict.fromkeys(_SEQUENCES, _Writer.sequence),
+    **dict.fromkeys(_MAPPINGS, _Writer.mapping),
+    int: _Writer.integer,
+    float: _Writer.real,
+    complex: _Writer.complex,
+    str: _Writer.text,
+    bytes: _Writer.binary,
+    type: _Writer.plain_type,
+    Reference: _Writer.reference,
+}
+
+
+def _does_not_cross(kind: type) -> str:
+    return f"a {getattr(kind, '__name__', '?')!r} object does not cross by value"
 
 
 class _Reader:
@@ -211,13 +233,10 @@ class _Reader:
         self.items += 1
         if self.items > MAX_ITEMS or depth > MAX_DEPTH:
             raise MalformedError("too many items or levels")
-        tag = self._take(1)
-        if tag in _BUILD_SEQUENCE:
-            count = self._count()
-            return _build(tag, [self.read(depth + 1) for _ in range(count)])
-        if tag in _BUILD_MAPPING:
-            return self._mapping(tag, depth)
-        return self._scalar(tag)
+        at = self.at
+        tag = self.wire[at : at + 1]
+        self.at = at + 1
+        return _READ[tag](self, tag, depth)  # KeyError: a tag that no encoder writes
 
     def _take(self, size: int) -> bytes:
         start, self.at = self.at, self.at + size
@@ -225,45 +244,52 @@ class _Reader:
             raise MalformedError("the value is cut short")
         return self.wire[start : self.at]
 
-    def _count(self) -> int:
-        count: int = struct.unpack("<I", self._take(4))[0]
-        return count
+    def _number(self, kind: struct.Struct) -> Any:
+        start, self.at = self.at, self.at + kind.size
+        return kind.unpack_from(self.wire, start)[0]
 
-    def _scalar(self, tag: bytes) -> Any:
-        if tag == b"i":
-            return struct.unpack("<q", self._take(8))[0]
-        if tag == b"s":
-            return self._take(self._count()).decode("utf-8", "surrogatepass")
-        if tag in _NAMED:
-            return _NAMED[tag]
-        if tag == b"f":
-            return struct.unpack("<d", self._take(8))[0]
-        if tag == b"b":
-            return self._take(self._count())
-        if tag == b"n":
-            return int.from_bytes(self._take(self._count()), "little", signed=True)
-        return self._rare(tag)
+    def constant(self, tag: bytes, depth: int) -> Any:
+        return _NAMED[tag]
 
-    def _rare(self, tag: bytes) -> Any:
-        if tag == b"p":
-            return self._packed()
-        if tag == b"c":
-            return complex(*struct.unpack("<dd", self._take(16)))
-        if tag == b"y":
-            return PLAIN_TYPES[self._take(1)[0]]
-        if tag == b"R" and self.resolve is not None:
-            return self.resolve(struct.unpack("<Q", self._take(8))[0])
-        raise MalformedError(f"unknown tag {tag!r}")
+    def integer(self, tag: bytes, depth: int) -> Any:
+        return self._number(_INT64)
 
-    def _packed(self) -> Any:
+    def real(self, tag: bytes, depth: int) -> Any:
+        return self._number(_FLOAT64)
+
+    def complex(self, tag: bytes, depth: int) -> Any:
+        return complex(*struct.unpack("<dd", self._take(16)))
+
+    def text(self, tag: bytes, depth: int) -> Any:
+        return self._take(self._number(_UINT32)).decode("utf-8", "surrogatepass")
+
+    def binary(self, tag: bytes, depth: int) -> Any:
+        return self._take(self._number(_UINT32))
+
+    def big_integer(self, tag: bytes, depth: int) -> Any:
+        return int.from_bytes(self._take(self._number(_UINT32)), "little", signed=True)
+
+    def reference(self, tag: bytes, depth: int) -> Any:
+        if self.resolve is None:
+            raise MalformedError("a reference where nothing can be referred to")
+        return self.resolve(self._number(_UINT64))
+
+    def plain_type(self, tag: bytes, depth: int) -> Any:
+        return PLAIN_TYPES[self._take(1)[0]]
+
+    def sequence(self, tag: bytes, depth: int) -> Any:
+        return _build(tag, [self.read(depth + 1) for _ in range(self._number(_UINT32))])
+
+    def packed(self, tag: bytes, depth: int) -> Any:
         tag, letter = self._take(1), self._take(1)
-        body = self._take(self._count())
+        body = self._take(self._number(_UINT32))
         if tag not in _BUILD_SEQUENCE or letter not in (b"q", b"d"):
             raise MalformedError(f"unknown packed tag {tag + letter!r}")
         return _build(tag, list(struct.unpack(f"<{len(body) // 8}{letter.decode()}", body)))
 
-    def _mapping(self, tag: bytes, depth: int) -> Any:
-        pairs = [(self.read(depth + 1), self.read(depth + 1)) for _ in range(self._count())]
+    def mapping(self, tag: bytes, depth: int) -> Any:
+        count = self._number(_UINT32)
+        pairs = [(self.read(depth + 1), self.read(depth + 1)) for _ in range(count)]
         _check_hashes([key for key, _ in pairs])
         built = _BUILD_MAPPING[tag](pairs)
         if len(built) != len(pairs):
@@ -280,6 +306,22 @@ _BUILD_MAPPING: dict[bytes, Callable[[Any], Any]] = {
     b"C": lambda pairs: collections.Counter(dict(pairs)),
     b"O": collections.OrderedDict,
     b"D": lambda pairs: collections.defaultdict(None, pairs),
+}
+
+
+_READ: dict[bytes, Callable[[_Reader, bytes, int], Any]] = {
+    **dict.fromkeys(_NAMED, _Reader.constant),
+    **dict.fromkeys(_BUILD_SEQUENCE, _Reader.sequence),
+    **dict.fromkeys(_BUILD_MAPPING, _Reader.mapping),
+    b"i": _Reader.integer,
+    b"n": _Reader.big_integer,
+    b"f": _Reader.real,
+    b"c": _Reader.complex,
+    b"s": _Reader.text,
+    b"b": _Reader.binary,
+    b"p": _Reader.packed,
+    b"y": _Reader.plain_type,
+    b"R": _Reader.reference,
 }
 
 

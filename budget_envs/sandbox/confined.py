@@ -24,13 +24,15 @@ __all__ = [
     "Policy",
     "become_candidate",
     "follow_parent",
-    "pack_request",
+    "pack_order",
     "prepare_parent",
     "set_dumpable",
     "set_no_new_privileges",
 ]
 
-DESCRIPTORS = ("request", "stdin", "stdout", "stderr", "status", "channel")
+DESCRIPTORS = ("stdin", "stdout", "stderr", "status", "channel")
+"""What a candidate is given, numbered in this order: a channel only if it is called."""
+_STATUS, _CHANNEL = 3, 4
 READY, FAILED = b"R", b"F"
 """What a child says of itself: it is confined, it cannot be."""
 
@@ -41,7 +43,9 @@ _SIGKILL = 9
 _OPEN_FILES = 64
 _STACK_BYTES = 64 << 20
 _HIGHEST_DESCRIPTOR = 256
-_NUMBERS = struct.Struct("<dQQ")
+_ORDER = struct.Struct("<QdQQ")
+_RIGHTS_BYTES = _socket.CMSG_LEN(4 * len(DESCRIPTORS))
+_CHUNK = 1 << 14  # larger buffers are mapped and unmapped for each read
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -50,8 +54,9 @@ class Policy:
     """What a worker's candidates are confined to, prepared once before any of them is forked.
 
     Args:
-        code: The seccomp filter.
-        pid_offsets: Where in it the candidate's own pid goes.
+        parent_filter: The system calls of the process that forks them.
+        child_filter: What a candidate may not do of it.
+        pid_offsets: Where in the latter the candidate's own pid goes.
         private_dir: Its working directory, the only one it may write to.
         uid: The user to become, None to stay the one it is.
         processes: Limit on the user's threads, None if others share the count.
@@ -62,7 +67,8 @@ class Policy:
 
     def __init__(
         self,
-        code: bytes,
+        parent_filter: bytes,
+        child_filter: bytes,
         pid_offsets: Iterable[int],
         private_dir: str,
         uid: int | None,
@@ -72,45 +78,66 @@ class Policy:
         self.uid = uid
         self.processes = processes
         self.ruleset: int | None = None
-        self.pid_offsets = tuple(pid_offsets)
-        self.code = ctypes.create_string_buffer(code, len(code))
-        address = ctypes.addressof(self.code)
-        self.filter = struct.pack("H6xP", len(code) // 8, address)  # struct sock_fprog
+        self._parent_filter = ctypes.create_string_buffer(parent_filter, len(parent_filter))
+        self._child_filter = ctypes.create_string_buffer(child_filter, len(child_filter))
+        self._pids = [ctypes.c_uint32.from_buffer(self._child_filter, at) for at in pid_offsets]
+        self._install_child_filter = _installation(self._child_filter)
 
-    def install_filter(self) -> None:
-        """Restrict the system calls of this process for good."""
-        for offset in self.pid_offsets:
-            struct.pack_into("<I", self.code, offset, os.getpid())
-        _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, self.filter)
+    def confine_parent(self) -> None:
+        """Restrict the system calls of this process, and of all it will fork, for good."""
+        _prctl(_installation(self._parent_filter))
+
+    def confine_child(self) -> None:
+        """Restrict them further to what a candidate may do."""
+        for pid in self._pids:
+            pid.value = os.getpid()
+        _prctl(self._install_child_filter)
+
+
+def _installation(code: ctypes.Array[ctypes.c_char]) -> tuple[object, ...]:
+    program = struct.pack("H6xP", len(code) // 8, ctypes.addressof(code))  # struct sock_fprog
+    return _arguments(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, program)
 
 
 def set_no_new_privileges() -> None:
     """Make sure that no later ``execve`` can gain rights; seccomp and Landlock need it."""
-    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    _prctl(_arguments(_PR_SET_NO_NEW_PRIVS, 1))
 
 
 def set_dumpable(dumpable: bool) -> None:
     """Say whether processes of the same user may look into this one through ``/proc``."""
-    _prctl(_PR_SET_DUMPABLE, int(dumpable))
-
-
-def _prctl(option: int, value: int, pointer: bytes | None = None) -> None:
-    long = ctypes.c_ulong
-    if _libc.prctl(ctypes.c_int(option), long(value), pointer, long(0), long(0)) != 0:
-        code = ctypes.get_errno()
-        raise OSError(code, f"prctl({option}): {os.strerror(code)}")
+    _prctl(_DUMPABLE if dumpable else _NOT_DUMPABLE)
 
 
 def follow_parent(parent: int) -> None:
     """Die when the parent dies, also if that was just now."""
-    _prctl(_PR_SET_PDEATHSIG, _SIGKILL)
+    _prctl(_DIE_WITH_PARENT)
     if os.getppid() != parent:
         raise ProcessLookupError("the parent is gone")
 
 
+def _arguments(option: int, value: int, pointer: bytes | None = None) -> tuple[object, ...]:
+    """Convert the arguments of a ``prctl`` once, for all children."""
+    long = ctypes.c_ulong
+    return ctypes.c_int(option), long(value), pointer, long(0), long(0)
+
+
+def _prctl(arguments: tuple[object, ...]) -> None:
+    if _libc.prctl(*arguments) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"prctl({arguments[0]}): {os.strerror(code)}")
+
+
+_DIE_WITH_PARENT = _arguments(_PR_SET_PDEATHSIG, _SIGKILL)
+_DUMPABLE, _NOT_DUMPABLE = _arguments(_PR_SET_DUMPABLE, 1), _arguments(_PR_SET_DUMPABLE, 0)
+
+
 def prepare_parent(policy: Policy) -> None:
     """Confine the process that forks candidates as far as it can do without; they inherit that."""
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    _prctl(_arguments(_PR_SET_CHILD_SUBREAPER, 1))
+    if policy.uid is not None:
+        os.setgroups([])
+        os.setresgid(policy.uid, policy.uid, policy.uid)
     resource.setrlimit(resource.RLIMIT_NOFILE, (_OPEN_FILES, _OPEN_FILES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if policy.processes is not None:
@@ -120,6 +147,7 @@ def prepare_parent(policy: Policy) -> None:
     resource.setrlimit(resource.RLIMIT_STACK, (soft, hard))
     if policy.ruleset is not None:
         restrict_self(policy.ruleset)
+    policy.confine_parent()
 
 
 def become_candidate(policy: Policy, orders: _socket.socket, parent: int) -> NoReturn:
@@ -127,9 +155,8 @@ def become_candidate(policy: Policy, orders: _socket.socket, parent: int) -> NoR
 
     Args:
         policy: How it is confined.
-        orders: Where it says whether it is confined, and then gets the descriptors that
-            `DESCRIPTORS` lists: ``request`` is a file with its source and limits, ``channel`` is
-            there if its functions are called.
+        orders: Where it says whether it is confined, and then gets its order, with the
+            descriptors that `DESCRIPTORS` lists: ``channel`` only if its functions are called.
         parent: Pid of the process that forked it.
     """
     exit_code = 70
@@ -141,67 +168,64 @@ def become_candidate(policy: Policy, orders: _socket.socket, parent: int) -> NoR
         complain(f"{type(error).__name__}: {error}\n")
     try:
         orders.send(news)
-        if news == READY and (descriptors := _receive(orders)):
-            exit_code = _carry_out(policy, descriptors)
+        if news == READY and (order := _receive(orders)) is not None:
+            exit_code = _carry_out(policy, *order)
     except BaseException as error:  # whatever happens, the server's code must not run here
         complain(f"{type(error).__name__}: {error}\n")
     finally:
         os._exit(exit_code)
 
 
-def _receive(orders: _socket.socket) -> dict[str, int]:
-    _, ancillary, _, _ = orders.recvmsg(1, _socket.CMSG_LEN(4 * len(DESCRIPTORS)))
-    numbers = [number for *_, body in ancillary for (number,) in struct.iter_unpack("i", body)]
-    return dict(zip(DESCRIPTORS, numbers, strict=False))
+def pack_order(request: Mapping[str, Any]) -> bytes:
+    """Return what `become_candidate` receives."""
+    source: bytes = request["source"].encode("utf-8", "surrogatepass")
+    limits = (request["time_s"], request["memory_bytes"], request["file_bytes"])
+    return _ORDER.pack(len(source), *limits) + source
 
 
-def _carry_out(policy: Policy, descriptors: Mapping[str, int]) -> int:
-    time_s, memory, files, source = _read_request(descriptors["request"])
+def _receive(orders: _socket.socket) -> tuple[bytes, tuple[int, ...]] | None:
+    order, ancillary, _, _ = orders.recvmsg(_CHUNK, _RIGHTS_BYTES)
+    if not order:
+        return None
+    descriptors = ancillary[0][2]
+    while len(order) < _ORDER.size or len(order) < _ORDER.size + _ORDER.unpack_from(order)[0]:
+        order += orders.recv(_CHUNK)
+    return order, struct.unpack(f"{len(descriptors) // 4}i", descriptors)
+
+
+def _carry_out(policy: Policy, order: bytes, descriptors: tuple[int, ...]) -> int:
+    _, time_s, memory, files = _ORDER.unpack_from(order)
+    source = order[_ORDER.size :].decode("utf-8", "surrogatepass")
     _adopt(descriptors)  # first: what goes wrong from here on is seen in its stderr
     os.chdir(policy.private_dir)
     cpu_s = 2 * math.ceil(time_s) + 1  # of two threads; the deadline comes first
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_FSIZE, (files, files))
-    status, channel = descriptors["status"], descriptors.get("channel")
-    os.write(status, READY)
-    if channel is None:
-        return run_program(source, status)
-    return answer_calls(source, channel, status)
+    # Else /dev/stdin cannot be opened. Not before: the candidate that runs while this child waits
+    # could look into it, if nothing else kept it from doing so.
+    set_dumpable(True)
+    os.write(_STATUS, READY)
+    if len(descriptors) <= _CHANNEL:
+        return run_program(source, _STATUS)
+    return answer_calls(source, _CHANNEL, _STATUS)
 
 
-def pack_request(request: Mapping[str, Any]) -> bytes:
-    """Return what `become_candidate` reads from the file called ``request``."""
-    numbers = (request["time_s"], request["memory_bytes"], request["file_bytes"])
-    source: str = request["source"]
-    return _NUMBERS.pack(*numbers) + source.encode("utf-8", "surrogatepass")
+def _adopt(descriptors: tuple[int, ...]) -> None:
+    """Keep the given descriptors, numbered in their order, and no other.
 
-
-def _read_request(descriptor: int) -> tuple[float, int, int, str]:
-    wire = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
-    source = wire[_NUMBERS.size :].decode("utf-8", "surrogatepass")
-    return (*_NUMBERS.unpack_from(wire), source)
-
-
-def _adopt(descriptors: Mapping[str, int]) -> None:
-    """Keep the given descriptors and no other."""
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        os.dup2(descriptors[name], number)
-    kept = {0, 1, 2, descriptors["status"], descriptors.get("channel", 0)}
-    previous = -1
-    for descriptor in [*sorted(kept), _HIGHEST_DESCRIPTOR]:
-        if previous + 1 < descriptor:  # closerange(0, 0) closes everything
-            os.closerange(previous + 1, descriptor)
-        previous = descriptor
+    None is overwritten before its turn: they are the lowest ones that were free, in order, and
+    the first three were not.
+    """
+    for number, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, number)
+    os.closerange(len(descriptors), _HIGHEST_DESCRIPTOR)
 
 
 def _confine(policy: Policy, parent: int) -> None:
     """Give up what the parent could not do without."""
     os.setsid()
     if policy.uid is not None:
-        os.setgroups([])
-        os.setresgid(policy.uid, policy.uid, policy.uid)
         os.setresuid(policy.uid, policy.uid, policy.uid)
     follow_parent(parent)
-    set_dumpable(True)  # else /dev/stdin cannot be opened; nobody of this user may ptrace
-    policy.install_filter()
+    policy.confine_child()

@@ -48,11 +48,13 @@ class Nursery:
         os.close(begun)
         os.close(deaths)
 
-    def start(self, descriptors: Mapping[str, int]) -> Child:
+    def start(self, order: bytes, descriptors: Mapping[str, int]) -> Child:
         """Let the waiting child become a candidate; see `confined.become_candidate`."""
         pid, orders = self._waiting_child()
         passed = [descriptors[name] for name in confined.DESCRIPTORS if name in descriptors]
-        orders.sendmsg([b"!"], [_rights(passed)])
+        sent = orders.sendmsg([order], [_rights(passed)])
+        if sent < len(order):
+            orders.sendall(order[sent:])
         orders.close()
         os.write(self._begun, b"!")
         return Child(pid, self._deaths)

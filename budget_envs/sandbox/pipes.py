@@ -129,6 +129,14 @@ class Relay:
             self._end()
         self._watch()
 
+    def drain(self) -> None:
+        """Pass on what a child that is dead had answered."""
+        try:
+            while self.channel is not None and self.expected:
+                self._read(self.channel)
+        except OSError:
+            self._end()
+
     def close(self) -> None:
         """Close the channel: the child then ends by itself."""
         if self.channel is not None:

@@ -17,7 +17,6 @@ from budget_envs.sandbox.protocol import (
     Call,
     CallResult,
     CallsRun,
-    CandidateError,
     Execution,
     Limits,
     SandboxLost,
@@ -73,8 +72,8 @@ class PooledSandbox:
             lost = CallResult("lost", error=str(error))
             return CallsRun(lost_execution(error), (lost,) * len(calls))
         with candidate:
-            results = tuple(_result(candidate, call) for call in calls)
-        return CallsRun(candidate.finish(), results)
+            results = candidate.call_all(calls)
+        return CallsRun(candidate.finish(), tuple(results))
 
     def open_candidate(self, source: str, limits: Limits | None = None) -> LiveCandidate:
         """Load a program to be called from test code that runs in the judge."""
@@ -110,15 +109,6 @@ class PooledSandbox:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _result(candidate: LiveCandidate, call: Call) -> CallResult:
-    try:
-        return CallResult("ok", candidate.call(call.function, call.args, call.kwargs))
-    except CandidateError as error:
-        return CallResult(error.status, error=str(error))
-    except SandboxLost as error:
-        return CallResult("lost", error=str(error))
 
 
 class _Pool:

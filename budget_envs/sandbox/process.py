@@ -21,7 +21,7 @@ from budget_envs.errors import UnsupportedError
 from budget_envs.sandbox.boot import SERVER_ENVIRONMENT, server_command
 from budget_envs.sandbox.candidate import run_program_on
 from budget_envs.sandbox.protocol import Limits, SandboxLost, SandboxUnavailable
-from budget_envs.sandbox.seccomp import ARCHITECTURES, build_filter
+from budget_envs.sandbox.seccomp import ARCHITECTURES, build_filters
 from budget_envs.sandbox.worker import SocketStream, Worker
 
 __all__ = [
@@ -75,17 +75,20 @@ def next_uid() -> int | None:
     return _FIRST_UID + next(_uids) % _UIDS if os.geteuid() == 0 else None
 
 
-def server_filters(*machines: str) -> dict[str, tuple[bytes, tuple[int, ...]]]:
+def server_filters(*machines: str) -> dict[str, tuple[bytes, bytes, tuple[int, ...]]]:
     """Return the system call filters that a server on one of these machines picks from.
 
     Raises:
         SandboxUnavailable: If there is none for one of them.
     """
     try:
-        filters = {machine: build_filter(machine) for machine in machines or ARCHITECTURES}
+        filters = {machine: build_filters(machine) for machine in machines or ARCHITECTURES}
     except UnsupportedError as error:
         raise SandboxUnavailable(str(error)) from error
-    return {machine: (built.code, built.pid_offsets) for machine, built in filters.items()}
+    return {
+        machine: (built.parent, built.child, built.pid_offsets)
+        for machine, built in filters.items()
+    }
 
 
 def find_python(uid: int | None) -> str:

@@ -14,7 +14,7 @@ import os
 import struct
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from budget_envs.sandbox.codec import MAX_BYTES, NotPlainError, decode, encode
@@ -24,6 +24,7 @@ __all__ = [
     "OUT_OF_MEMORY",
     "answer_calls",
     "complain",
+    "prepare_modules",
     "prepare_streams",
     "run_program",
     "warm_up",
@@ -31,12 +32,13 @@ __all__ = [
 
 PROGRAM_NAME = "main.py"
 OUT_OF_MEMORY, LOADED, DONE = b"M", b"L", b"D"
-"""Written to the status pipe: the program ran out of memory; it can be called; it was told to
+"""Written to the status socket: the program ran out of memory; it can be called; it was told to
 end."""
 
 _LONGEST_MESSAGE = 2000
-_CHUNK = 1 << 18
+_CHUNK = 1 << 14  # larger buffers are mapped and unmapped for each read
 _WARM_UP = 40
+_SIZE = struct.Struct("<I")
 _NONCE_BYTES = 8
 """Each request starts with fresh random bytes that its reply must repeat."""
 
@@ -72,11 +74,17 @@ def _stream(descriptor: int, mode: str, name: str, errors: str) -> io.TextIOWrap
     return io.TextIOWrapper(buffer, "utf-8", errors, newline, line_buffering=is_stderr)
 
 
-def _new_module(name: str) -> types.ModuleType:
-    module = types.ModuleType(name)
-    module.__dict__.update({"__builtins__": builtins, "__file__": PROGRAM_NAME})
-    sys.modules[name] = module
-    return module
+_main, _candidate = (types.ModuleType(name) for name in ("__main__", "candidate"))
+"""Where a program runs as a whole, and where one whose functions are called does."""
+
+
+def prepare_modules() -> None:
+    """Make the interpreter look as if it was started to run a program."""
+    sys.argv[:] = [PROGRAM_NAME]
+    for module in (_main, _candidate):
+        module.__dict__.update({"__builtins__": builtins, "__file__": PROGRAM_NAME})
+    sys.modules["__main__"].__dict__.clear()
+    sys.modules["__main__"] = _main
 
 
 def warm_up() -> None:
@@ -95,10 +103,8 @@ def warm_up() -> None:
 
 def run_program(source: str, status: int) -> int:
     """Run the source as ``__main__`` and return the exit code of the process."""
-    sys.argv[:] = [PROGRAM_NAME]
-    main = _new_module("__main__")
-    exit_code = _execute(source, main, status)
-    return _finalize(main, exit_code or 0)
+    exit_code = _execute(source, _main, status)
+    return _finalize(_main, exit_code or 0)
 
 
 def _execute(source: str, module: types.ModuleType, status: int) -> int | None:
@@ -176,33 +182,33 @@ def _flush() -> bool:
 
 def answer_calls(source: str, channel: int, status: int) -> int:
     """Load the source, then call its functions as told, until the channel is closed."""
-    sys.argv[:] = [PROGRAM_NAME]
-    _new_module("__main__")
-    module = _new_module("candidate")
-    exit_code = _execute(source, module, status)
-    if exit_code is None:  # else it raised, or called sys.exit: nothing is there to be called
-        os.write(status, LOADED)
-        kept: dict[int, object] = {}
-        while (request := _receive(channel)) is not None:
-            _send(channel, request[:_NONCE_BYTES] + _reply(request, module.__dict__, kept))
-        os.write(status, DONE)
+    sys.modules["candidate"] = _candidate
+    exit_code = _execute(source, _candidate, status)
+    if exit_code is not None:  # it raised, or called sys.exit: nothing is there to be called
+        _flush()
+        return exit_code
+    os.write(status, LOADED)
+    kept: dict[int, object] = {}
+    for request in _requests(channel):
+        _send(channel, request[:_NONCE_BYTES] + _reply(request, _candidate.__dict__, kept))
     _flush()
-    return exit_code or 0
+    os.write(status, DONE)
+    os.closerange(1, 3)  # the server takes this for the end
+    return 0
 
 
-def _receive(channel: int) -> bytes | None:
-    """Return the next request, or None at the end. There is one at a time: the judge waits."""
-    received = os.read(channel, _CHUNK)
-    while len(received) < 4 or len(received) < 4 + struct.unpack_from("<I", received)[0]:
-        chunk = os.read(channel, _CHUNK)
-        if not chunk:
-            return None
-        received += chunk
-    return received[4:]
+def _requests(channel: int) -> Iterator[bytes]:
+    """Yield the requests until the channel is closed; the judge may send some ahead."""
+    buffer = bytearray()
+    while chunk := os.read(channel, _CHUNK):
+        buffer += chunk
+        while len(buffer) >= 4 and len(buffer) >= (end := 4 + _SIZE.unpack_from(buffer)[0]):
+            yield bytes(buffer[4:end])
+            del buffer[:end]
 
 
 def _send(channel: int, body: bytes) -> None:
-    rest = memoryview(struct.pack("<I", len(body)) + body)
+    rest = memoryview(_SIZE.pack(len(body)) + body)
     while rest:
         rest = rest[os.write(channel, rest) :]
 

@@ -1,11 +1,11 @@
-"""A seccomp filter for one Python program, as BPF bytes built without a library.
+"""The seccomp filters for one Python program, as BPF bytes built without a library.
 
 An allowlist: a system call that is not on it fails with EPERM, and one newer than the list with
 ENOSYS, so that libc falls back to what it knows. What needs a look at the arguments gets one:
 threads may be made and processes not, signals may be sent to oneself only, the one kind of
 socket is a connected stream pair (asyncio wakes itself through one).
 
-Not on the list although harmless-looking: ``chmod``, ``chown``, ``utimensat`` and ``truncate``
+Denied although harmless-looking: ``chmod``, ``chown``, ``utimensat`` and ``truncate``
 (Landlock does not govern them), ``memfd_create`` (memory outside ``RLIMIT_AS``), ``sendmsg``
 (passes descriptors), ``fcntl``'s ``F_SETOWN`` (sends signals in the caller's name).
 
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from budget_envs.errors import UnsupportedError, did_you_mean
 
-__all__ = ["ARCHITECTURES", "SYSCALLS", "Filter", "build_filter"]
+__all__ = ["ARCHITECTURES", "PARENT_ONLY", "SYSCALLS", "Filters", "build_filters"]
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 """``uname -m`` and the AUDIT_ARCH value that the kernel reports for it."""
@@ -161,7 +161,7 @@ SYSCALLS: dict[str, tuple[int | None, int | None]] = {
     "waitid": (247, 95),
     "exit": (60, 93),
     "exit_group": (231, 94),
-    # allowed with some arguments only: see _checks
+    # allowed with some arguments only: see the checks below
     "clone": (56, 220),
     "kill": (62, 129),
     "tgkill": (234, 131),
@@ -171,6 +171,13 @@ SYSCALLS: dict[str, tuple[int | None, int | None]] = {
     "prlimit64": (302, 261),
     "socketpair": (53, 199),
 }
+PARENT_ONLY: dict[str, tuple[int | None, int | None]] = {
+    "fork": (57, None),
+    "sendmsg": (46, 211),
+    "setsid": (112, 157),
+    "setresuid": (117, 147),
+}
+"""What the process that forks candidates does, and a child before it becomes one."""
 _NEWEST = 448
 """Calls from this number on did not exist when the list was made: ENOSYS."""
 _CLONE3 = 435
@@ -185,20 +192,24 @@ _CLONE_THREAD = 0x00010000
 _CLONE_NAMESPACES = 0x7E020080
 _TERMINAL_AND_PIPE_IOCTLS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 _FCNTL_COMMANDS = (0, 1, 2, 3, 4, 5, 6, 7, 1030, 1032)
-_PRCTL_THREAD_NAME = (15, 16)
+_PRCTL_DUMPABLE_AND_THREAD_NAME = (4, 15, 16)
 _AF_UNIX, _SOCK_STREAM, _SOCK_TYPE_MASK = 1, 1, 0xF
 
 
 @dataclass(frozen=True)
-class Filter:
-    """A BPF program for ``prctl(PR_SET_SECCOMP)``.
+class Filters:
+    """Two BPF programs for ``prctl(PR_SET_SECCOMP)``; a call has to pass both.
 
     Attributes:
-        code: Instructions of 8 bytes each.
-        pid_offsets: Byte offsets of the 32-bit constants that must hold the caller's own pid.
+        parent: For the process that forks candidates, and so for them too: the allowlist.
+        child: For each candidate on top: takes back what only the parent needs. It is short,
+            since every child has to have it compiled.
+        pid_offsets: Byte offsets in ``child`` of the 32-bit constants that must hold the
+            caller's own pid.
     """
 
-    code: bytes
+    parent: bytes
+    child: bytes
     pid_offsets: tuple[int, ...]
 
 
@@ -214,8 +225,8 @@ class _Instruction:
 _Block = list[_Instruction]
 
 
-def build_filter(machine: str) -> Filter:
-    """Return the filter for a machine type as ``uname -m`` names it.
+def build_filters(machine: str) -> Filters:
+    """Return the filters for a machine type as ``uname -m`` names it.
 
     Raises:
         UnsupportedError: If the numbers of its system calls are not known here.
@@ -226,32 +237,49 @@ def build_filter(machine: str) -> Filter:
             f"{did_you_mean(machine, ARCHITECTURES)} Use a sandbox on one of these."
         )
     column = list(ARCHITECTURES).index(machine)
-    program = [
+    parent = [
         _Instruction(_LOAD, 4),
         _Instruction(_JEQ, ARCHITECTURES[machine], if_true=1),
         _Instruction(_RETURN, _KILL),
         _Instruction(_LOAD, 0),
-        *_search(_intervals(column)),
+        *_search(_allowlist(column)),
     ]
-    offsets = tuple(8 * i + 4 for i, step in enumerate(program) if step.is_own_pid)
-    packed = (struct.pack("<HBBI", s.code, s.if_true, s.if_false, s.constant) for s in program)
-    return Filter(b"".join(packed), offsets)
+    child = [_Instruction(_LOAD, 0), *_search(_taken_back(column))]
+    offsets = tuple(8 * i + 4 for i, step in enumerate(child) if step.is_own_pid)
+    return Filters(_packed(parent), _packed(child), offsets)
 
 
-def _intervals(column: int) -> list[tuple[int, _Block]]:
-    """Cut the line of call numbers into ``(first number, what to do from there on)``."""
-    checks = _checks()
+def _packed(program: _Block) -> bytes:
+    return b"".join(
+        struct.pack("<HBBI", s.code, s.if_true, s.if_false, s.constant) for s in program
+    )
+
+
+def _allowlist(column: int) -> list[tuple[int, _Block]]:
     actions: dict[int, _Block] = {_CLONE3: _answer(_ABSENT)}
-    for name, numbers in SYSCALLS.items():
+    checks = _parent_checks()
+    for name, numbers in (SYSCALLS | PARENT_ONLY).items():
         number = numbers[column]
         if number is not None:
             actions[number] = checks.get(name, _answer(_ALLOW))
+    return [*_cut(actions, _answer(_DENY)), (_NEWEST, _answer(_ABSENT))]
+
+
+def _taken_back(column: int) -> list[tuple[int, _Block]]:
+    actions = {numbers[column]: _answer(_DENY) for numbers in PARENT_ONLY.values()}
+    actions |= {SYSCALLS[name][column]: check for name, check in _child_checks().items()}
+    known = {number: action for number, action in actions.items() if number is not None}
+    return _cut(known, _answer(_ALLOW))
+
+
+def _cut(actions: dict[int, _Block], other: _Block) -> list[tuple[int, _Block]]:
+    """Cut the line of call numbers into ``(first number, what to do from there on)``."""
     cuts: list[tuple[int, _Block]] = []
     for number in range(_NEWEST):
-        action = actions.get(number, _answer(_DENY))
+        action = actions.get(number, other)
         if not cuts or cuts[-1][1] != action:
             cuts.append((number, action))
-    return [*cuts, (_NEWEST, _answer(_ABSENT))]
+    return cuts
 
 
 def _search(cuts: list[tuple[int, _Block]]) -> _Block:
@@ -269,8 +297,26 @@ def _answer(verdict: int) -> _Block:
     return [_Instruction(_RETURN, verdict)]
 
 
-def _checks() -> dict[str, _Block]:
-    """What decides about the calls that depend on their arguments."""
+def _parent_checks() -> dict[str, _Block]:
+    """What decides about calls that depend on their arguments, for parent and child alike."""
+    stream_pair = [
+        _argument(0),
+        _Instruction(_JEQ, _AF_UNIX, if_true=1),
+        *_answer(_DENY),
+        _argument(1),
+        _Instruction(_AND, _SOCK_TYPE_MASK),
+        *_among((_SOCK_STREAM,)),
+    ]
+    return {
+        "ioctl": [_argument(1), *_among(_TERMINAL_AND_PIPE_IOCTLS)],
+        "fcntl": [_argument(1), *_among(_FCNTL_COMMANDS)],
+        "prlimit64": [_argument(0), *_among((0,))],
+        "socketpair": stream_pair,
+    }
+
+
+def _child_checks() -> dict[str, _Block]:
+    """The same for the child only: the parent forks, and kills nobody."""
     own_pid = [
         _argument(0),
         _Instruction(_JEQ, 0, if_false=1, is_own_pid=True),
@@ -282,23 +328,11 @@ def _checks() -> dict[str, _Block]:
         _Instruction(_AND, _CLONE_THREAD | _CLONE_NAMESPACES),
         *_among((_CLONE_THREAD,)),
     ]
-    stream_pair = [
-        _argument(0),
-        _Instruction(_JEQ, _AF_UNIX, if_true=1),
-        *_answer(_DENY),
-        _argument(1),
-        _Instruction(_AND, _SOCK_TYPE_MASK),
-        *_among((_SOCK_STREAM,)),
-    ]
     return {
         "clone": thread,
         "kill": own_pid,
         "tgkill": own_pid,
-        "ioctl": [_argument(1), *_among(_TERMINAL_AND_PIPE_IOCTLS)],
-        "fcntl": [_argument(1), *_among(_FCNTL_COMMANDS)],
-        "prctl": [_argument(0), *_among(_PRCTL_THREAD_NAME)],
-        "prlimit64": [_argument(0), *_among((0,))],
-        "socketpair": stream_pair,
+        "prctl": [_argument(0), *_among(_PRCTL_DUMPABLE_AND_THREAD_NAME)],
     }
 
 

@@ -1,4 +1,4 @@
-"""One sandbox server as the judge sees it: a stream of frames, and one run at a time on it."""
+"""One sandbox server as the judge sees it: a stream of frames, each waited for with a deadline."""
 
 from __future__ import annotations
 
@@ -15,21 +15,16 @@ from contextlib import suppress
 from typing import Any
 
 from budget_envs.sandbox.boot import server_sources
-from budget_envs.sandbox.codec import MAX_BYTES, MalformedError, decode, encode
-from budget_envs.sandbox.protocol import Limits, SandboxLost
+from budget_envs.sandbox.codec import MalformedError, decode, encode
+from budget_envs.sandbox.protocol import SandboxLost
 
-__all__ = ["GRACE_S", "ChannelClosed", "Session", "SocketStream", "Stream", "Worker"]
+__all__ = ["SocketStream", "Stream", "Worker", "receive_exactly", "wait_readable"]
 
 GRACE_S = 15.0
 """How long the server may take beyond a run's own time before it counts as lost."""
 _START_S = 30.0
-_LONGEST_SESSION_S = 3600.0
 _LONGEST_FRAME = 256 << 20
-_CHUNK = 1 << 18
-
-
-class ChannelClosed(Exception):
-    """The candidate closed its call channel: by ending, mostly."""
+_CHUNK = 1 << 14  # larger buffers are mapped and unmapped for each read
 
 
 class Stream(ABC):
@@ -246,134 +241,3 @@ class Worker:
         self.is_lost = True
         self.stream.close()
         self._end()
-
-
-class Session:
-    """One run on a worker, from its start to its report.
-
-    Args:
-        worker: An idle worker.
-        source: The program's text.
-        stdin: Bytes for its stdin, only for a program that is not called.
-        limits: What it may use.
-        calls: True if its functions will be called.
-    """
-
-    def __init__(
-        self, worker: Worker, source: str, stdin: bytes, limits: Limits, calls: bool
-    ) -> None:
-        self.worker = worker
-        worker.is_busy = True
-        self._channel: socket.socket | None = None
-        request = {
-            "source": source,
-            "stdin": stdin,
-            "calls": calls,
-            "wall_s": _LONGEST_SESSION_S if calls else limits.time_s,
-            "time_s": limits.time_s,
-            "memory_bytes": limits.memory_bytes,
-            "output_bytes": limits.output_bytes,
-            "file_bytes": limits.file_bytes,
-        }
-        try:
-            self._send(("run", request), with_channel=calls and worker.local)
-        except BaseException:
-            self.close()
-            raise
-
-    def _send(self, frame: object, with_channel: bool) -> None:
-        if not with_channel:
-            self.worker.send(frame)
-            return
-        self._channel, theirs = socket.socketpair()
-        self._channel.setblocking(False)
-        with theirs:
-            self.worker.send(frame, [theirs.fileno()])
-
-    def exchange(self, request: bytes, timeout_s: float) -> bytes:
-        """Send one request to the candidate and return its reply.
-
-        Raises:
-            TimeoutError: If none comes in time.
-            ChannelClosed: If the candidate ended or closed its channel.
-            MalformedError: If the reply is longer than a reply may be.
-            SandboxLost: If the server failed.
-        """
-        deadline = time.monotonic() + timeout_s
-        framed = struct.pack("<I", len(request)) + request
-        if self._channel is None:
-            return self._exchange_relayed(framed, deadline)
-        try:
-            send_all(self._channel, framed, deadline)
-            return _receive_reply(self._channel, deadline)
-        except (ConnectionError, EOFError) as error:
-            raise ChannelClosed from error
-
-    def _exchange_relayed(self, framed: bytes, deadline: float) -> bytes:
-        self.worker.send(("call", framed))
-        self.worker.wait(deadline)
-        match self.worker.receive(time.monotonic() + GRACE_S):
-            case ("reply", bytes(reply)):
-                return _unframed(reply)
-            case frame:
-                self.worker.push_back(frame)
-                raise ChannelClosed
-
-    def hang_up(self) -> None:
-        """Tell the candidate that no more calls come, so that it ends."""
-        if self._channel is not None:
-            self._channel.close()
-        else:
-            self.worker.send(("close",))
-
-    def stop(self) -> None:
-        """Have the candidate killed."""
-        self.worker.send(("stop",))
-
-    def report(self, timeout_s: float) -> dict[Any, Any]:
-        """Wait for the candidate's end and return the server's report.
-
-        Raises:
-            TimeoutError: If it has not ended in time: `stop` it.
-            SandboxLost: If the server failed.
-        """
-        deadline = time.monotonic() + timeout_s
-        while True:
-            self.worker.wait(deadline)
-            match self.worker.receive(time.monotonic() + GRACE_S):
-                case ("end", {**report}):
-                    self.worker.is_busy = False
-                    return report
-                case ("end", *_):
-                    raise SandboxLost("the sandbox server reports nonsense")
-
-    def close(self) -> None:
-        """Release the channel, however the run went."""
-        if self._channel is not None:
-            self._channel.close()
-
-
-def _receive_reply(channel: socket.socket, deadline: float) -> bytes:
-    """Return one reply; more than one is a forgery, since there was one request."""
-    received = receive_some(channel, _CHUNK, deadline)
-    if len(received) < 4:
-        received += receive_exactly(channel, 4 - len(received), deadline)
-    missing = 4 + _reply_size(received[:4]) - len(received)
-    if missing < 0:
-        raise MalformedError("more than one reply")
-    return received[4:] + receive_exactly(channel, missing, deadline)
-
-
-def _unframed(reply: bytes) -> bytes:
-    if not reply:
-        raise ChannelClosed
-    if len(reply) < 4 or _reply_size(reply[:4]) != len(reply) - 4:
-        raise MalformedError("the reply is cut short")
-    return reply[4:]
-
-
-def _reply_size(header: bytes) -> int:
-    size: int = struct.unpack("<I", header)[0]
-    if size > MAX_BYTES:
-        raise MalformedError(f"a reply of {size} bytes, more than {MAX_BYTES}")
-    return size

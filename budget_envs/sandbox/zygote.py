@@ -20,6 +20,7 @@ from the server          ``("ready", facts)``  once, or ``("failed", why)``
 
 from __future__ import annotations
 
+import _socket
 import builtins
 import gc
 import importlib
@@ -35,7 +36,7 @@ from budget_envs.sandbox import confined, landlock
 from budget_envs.sandbox.files import bytes_below, input_file, wipe
 from budget_envs.sandbox.nursery import Nursery
 from budget_envs.sandbox.pipes import Capture, Control, Relay
-from budget_envs.sandbox.runner import prepare_streams, warm_up
+from budget_envs.sandbox.runner import DONE, prepare_modules, prepare_streams, warm_up
 
 __all__ = ["main"]
 
@@ -61,45 +62,47 @@ class _Run:
         self.private_dir = private_dir
         self.relay: Relay | None = None
         self.cause = ""
+        self.is_over = False
+        self.is_done = False
         self.poller = select.poll()
 
     def start(self, nursery: Nursery, channel: int | None) -> None:
         """Start the child; calls without a channel of their own are relayed."""
-        pipes = {name: os.pipe() for name in ("stdout", "stderr", "status")}
+        pipes = {name: os.pipe() for name in ("stdout", "stderr")}
+        # Not a pipe, which the program could open through /proc to take back what was said of it.
+        ours, theirs = _socket.socketpair()
+        pipes["status"] = (ours.detach(), theirs.detach())
         limits = dict.fromkeys(("stdout", "stderr"), self.request["output_bytes"])
         limits["status"] = _STATUS_BYTES
         self.captures = {name: Capture(pipes[name][0], limits[name]) for name in pipes}
         given = {name: pipe[1] for name, pipe in pipes.items()}
         given["stdin"] = self._stdin()
-        given["request"] = input_file(confined.pack_request(self.request))
         if self.is_called and channel is None:
             self.relay = Relay(self.control, self.poller)
             channel = self.relay.theirs.detach()
         if channel is not None:
             given["channel"] = channel
-        self.child = nursery.start(given)
+        self.child = nursery.start(confined.pack_order(self.request), given)
         self.started = time.monotonic()
         for descriptor in given.values():
             os.close(descriptor)
 
     def _stdin(self) -> int:
-        return (
-            os.open("/dev/null", os.O_RDONLY)
-            if self.is_called
-            else input_file(self.request["stdin"])
-        )
+        if self.is_called:
+            return os.open("/dev/null", os.O_RDONLY)
+        return input_file(self.request["stdin"])
 
     def watch(self) -> None:
         """Serve the child until it is dead, one way or another."""
         self.deadline = self.started + self.request["wall_s"]
         self.next_look = self.started + _LOOK_AT_FILES_EVERY_S
-        # Not the status pipe: its few bytes can wait, and more of them block their writer.
+        # Not the status: its few bytes can wait, and more of them block their writer.
         outputs = (self.captures["stdout"], self.captures["stderr"])
         self.outputs = {capture.descriptor: capture for capture in outputs}
+        self.open_outputs = len(outputs)
         for descriptor in (0, self.child.death, *self.outputs):
             self.poller.register(descriptor, select.POLLIN)
-        self.is_alive = True
-        while self.is_alive:
+        while not self.is_over:
             wait_s = min(self.deadline, self.next_look) - time.monotonic()
             for descriptor, event in self.poller.poll(max(0, math.ceil(wait_s * 1000))):
                 self._on_event(descriptor, event)
@@ -107,7 +110,7 @@ class _Run:
 
     def _on_event(self, descriptor: int, event: int) -> None:
         if descriptor == self.child.death:
-            self.is_alive = False
+            self.is_over = True
         elif descriptor == 0:
             self._on_control()
         elif descriptor in self.outputs:
@@ -130,8 +133,20 @@ class _Run:
     def _on_output(self, capture: Capture) -> None:
         if not capture.pump():
             self.poller.unregister(capture.descriptor)
+            self.open_outputs -= 1
+            if self.open_outputs == 0 and self.is_called:
+                self._look_for_end()
         if self._wrote_too_much():
             self._kill("output")
+
+    def _look_for_end(self) -> None:
+        """Take a called program that was told to end, and says so, for ended: kill the rest."""
+        status = self.captures["status"]
+        if select.select([status.descriptor], [], [], 0)[0]:
+            status.pump()
+        if DONE in status.kept:
+            self.is_done = self.is_over = True
+            self.child.kill()
 
     def _wrote_too_much(self) -> bool:
         """A program's stdout is its answer; what called functions print is not."""
@@ -153,13 +168,14 @@ class _Run:
         self.child.kill()
 
     def report(self, exit_code: int) -> dict[str, Any]:
-        """Read what the dead child's pipes still hold, and say how it went."""
+        """Read what the pipes still hold, and say how it went."""
         seconds = time.monotonic() - self.started
         self.child.close()
         if self.relay is not None:
+            self.relay.drain()
             self.relay.close()
         for capture in self.captures.values():
-            while capture.pump():
+            while not self.is_done and capture.pump():
                 pass
             os.close(capture.descriptor)
         if self._wrote_too_much():
@@ -178,7 +194,7 @@ class _Server:
 
     Args:
         control: The stream to the judge.
-        config: ``filters`` (per machine: BPF bytes and pid offsets), ``uid`` (to become in the
+        config: ``filters`` (per machine, see `seccomp.Filters`), ``uid`` (to become in the
             child, or None), ``processes`` (thread limit, or None), ``root`` (a directory for the
             private directories), ``make_root`` (whether it is this server's to make and
             remove), ``landlock`` (whether it must be there) and ``follow_parent`` (whether to
@@ -189,10 +205,10 @@ class _Server:
         self.control = control
         self.root = config["root"]
         self.made_root = config["make_root"]
-        code, offsets = config["filters"][os.uname().machine]
+        parent, child, offsets = config["filters"][os.uname().machine]
         self.private_dir = os.path.join(self.root, _PRIVATE)
         self.policy = confined.Policy(
-            code, offsets, self.private_dir, config["uid"], config["processes"]
+            parent, child, offsets, self.private_dir, config["uid"], config["processes"]
         )
         self.needs_landlock = config["landlock"]
         self.follows_parent = config["follow_parent"]
@@ -206,9 +222,11 @@ class _Server:
         self._make_private_dir()
         _load_like_site()
         prepare_streams()
+        prepare_modules()
         confined.set_no_new_privileges()
         confined.set_dumpable(False)
-        if abi := landlock.abi_version() or self.needs_landlock:
+        abi = landlock.abi_version()
+        if abi or self.needs_landlock:  # which then fails, and says why
             self.policy.ruleset = self._make_ruleset()
         sys.setrecursionlimit(_RECURSION_LIMIT)
         warm_up()
@@ -236,7 +254,11 @@ class _Server:
         run = _Run(self.control, request, self.private_dir)
         run.start(self.nursery, channel)
         run.watch()
-        self.control.send(("end", run.report(self.nursery.exit_code())))
+        if run.is_done:  # the judge need not wait for its death
+            self.control.send(("end", run.report(0)))
+            self.nursery.exit_code()
+        else:
+            self.control.send(("end", run.report(self.nursery.exit_code())))
         if not self._is_untouched():
             wipe(self.root)
             self._make_private_dir()
@@ -248,8 +270,8 @@ class _Server:
         self.made_ns = os.stat(self.private_dir).st_mtime_ns
 
     def _is_untouched(self) -> bool:
-        """Most programs write no file. A change that was undone shows in the time."""
-        is_alone = os.listdir(self.root) == [_PRIVATE]
+        """Most programs write no file. A change that was undone shows in the time, mostly."""
+        is_alone = os.listdir(self.root) == [_PRIVATE] and not os.listdir(self.private_dir)
         return is_alone and os.stat(self.private_dir).st_mtime_ns == self.made_ns
 
     def close(self) -> None:
@@ -300,7 +322,6 @@ def _load_like_site() -> None:
     for name in ("exit", "quit"):
         setattr(builtins, name, _sitebuiltins.Quitter(name, "Ctrl-D (i.e. EOF)"))
     builtins.help = _sitebuiltins._Helper()
-    sys.modules["__main__"].__dict__.clear()
     for name in [name for name in sys.modules if name.startswith("budget_envs")]:
         del sys.modules[name]
     os.environ.clear()

@@ -161,8 +161,12 @@ def _python_root():
     with tarfile.open(fileobj=packed, mode="w", dereference=True) as tar:
         for path in sorted(shared):
             tar.add(path)
-        tar.add(python, arcname="usr/bin/python3")
+        tar.add(python)
         tar.add(library, filter=_without_tests)
+        if python != "/usr/bin/python3":
+            link = tarfile.TarInfo("usr/bin/python3")
+            link.type, link.linkname = tarfile.SYMTYPE, python
+            tar.addfile(link)
     return packed.getvalue()
 
 

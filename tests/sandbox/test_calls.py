@@ -76,10 +76,36 @@ def test_a_program_that_does_not_load_fails_every_call_and_shows_why(sandbox):
 def test_calls_share_one_time_limit_and_those_after_it_time_out_too(sandbox):
     source = "def f(x):\n    while x: pass\n    return 7"
     run = sandbox.run_calls(
-        source, [Call("f", (0,)), Call("f", (1,)), Call("f", (0,))], Limits(time_s=0.4)
+        source, [Call("f", (0,)), Call("f", (1,)), Call("f", (0,))], Limits(time_s=0.8)
     )
     assert run.execution.status == "timeout"
     assert [result.status for result in run.results] == ["ok", "timeout", "timeout"]
+
+
+def test_many_calls_with_large_arguments_and_results_do_not_block_each_other(sandbox):
+    source = "def f(x, n):\n    return x * n"
+    calls = [Call("f", ("x" * size, times)) for size, times in [(10, 50_000), (300_000, 2)] * 20]
+    run = sandbox.run_calls(source, calls)
+    assert run.execution.status == "ok"
+    assert [len(result.value) for result in run.results] == [500_000, 600_000] * 20
+
+
+def test_many_small_calls_are_answered_in_order(sandbox):
+    run = sandbox.run_calls("def f(x):\n    return x", [Call("f", (x,)) for x in range(1000)])
+    assert run.execution.status == "ok"
+    assert [result.value for result in run.results] == list(range(1000))
+
+
+def test_no_call_at_all_still_loads_the_program(sandbox):
+    assert sandbox.run_calls("x = 1", []).execution.status == "ok"
+    assert sandbox.run_calls("1 / 0", []).execution.status == "error"
+
+
+def test_answers_given_before_the_end_count(sandbox):
+    source = "import os\ndef f(x):\n    return x if x < 50 else os._exit(0)"
+    run = sandbox.run_calls(source, [Call("f", (x,)) for x in range(100)])
+    assert [result.value for result in run.results[:50]] == list(range(50))
+    assert {result.status for result in run.results[50:]} == {"crash"}
 
 
 def test_loading_counts_against_the_time_limit(sandbox):
@@ -88,9 +114,9 @@ def test_loading_counts_against_the_time_limit(sandbox):
 
 
 def test_time_in_the_judge_does_not_count(sandbox):
-    with sandbox.open_candidate("def f():\n    return 1", Limits(time_s=0.5)) as candidate:
+    with sandbox.open_candidate("def f():\n    return 1", Limits(time_s=1.0)) as candidate:
         candidate.call("f")
-        time.sleep(0.6)
+        time.sleep(1.1)
         assert candidate.call("f") == 1
         assert candidate.finish().status == "ok"
 

@@ -254,7 +254,7 @@ SEARCHES = {
     "arguments": "import sys\nlook(sys.argv)\nlook(getattr(sys, 'orig_argv', ''))",
     "files in reach": """
         import os
-        for folder in ('.', '..', '/tmp', '/', '/work', os.path.expanduser('~')):
+        for folder in ('.', '..', '/tmp', '/', '/home', os.path.expanduser('~')):
             try:
                 for name in os.listdir(folder):
                     look(name)

@@ -61,7 +61,7 @@ HONEST = {
         "",
     ),
     "recursion just under the limit": (
-        "def f(n):\n    return 0 if n == 0 else 1 + f(n - 1)\nprint(f(985))",
+        "def f(n):\n    return 0 if n == 0 else 1 + f(n - 1)\nprint(f(995))",
         "",
     ),
     "deep recursion": (

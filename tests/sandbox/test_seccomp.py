@@ -1,5 +1,4 @@
 import errno
-import os
 import re
 import struct
 from pathlib import Path
@@ -9,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from budget_envs.errors import UnsupportedError
-from budget_envs.sandbox.seccomp import ARCHITECTURES, SYSCALLS, build_filter
+from budget_envs.sandbox.seccomp import ARCHITECTURES, PARENT_ONLY, SYSCALLS, build_filters
 
 ALLOW, KILL, ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 PID = 4711
@@ -24,14 +23,20 @@ CHECKED = {"clone", "kill", "tgkill", "ioctl", "fcntl", "prctl", "prlimit64", "s
 
 
 def verdict(machine, number, arguments=(), architecture=None):
-    """Run the filter as the kernel does, and return its verdict."""
-    built = build_filter(machine)
-    code = bytearray(built.code)
+    """Return what the kernel does about a call of a candidate: the stricter of two verdicts."""
+    built = build_filters(machine)
+    child = bytearray(built.child)
     for offset in built.pid_offsets:
-        struct.pack_into("<I", code, offset, PID)
+        struct.pack_into("<I", child, offset, PID)
     arguments = [a % (1 << 64) for a in (*arguments, *(0,) * (6 - len(arguments)))]
     architecture = ARCHITECTURES[machine] if architecture is None else architecture
     facts = struct.pack("<IIQ6Q", number % (1 << 32), architecture, 0, *arguments)
+    verdicts = {run(built.parent, facts), run(bytes(child), facts)}
+    return KILL if KILL in verdicts else next(iter(verdicts - {ALLOW}), ALLOW)
+
+
+def run(code, facts):
+    """Run a filter as the kernel does, and return its verdict."""
     accumulator, at = 0, 0
     while True:
         operation, if_true, if_false, constant = struct.unpack_from("<HBBI", code, 8 * at)
@@ -48,6 +53,12 @@ def verdict(machine, number, arguments=(), architecture=None):
             return constant
         else:
             raise AssertionError(f"unknown operation {operation:#x}")
+
+
+def parent_verdict(machine, name):
+    number = (SYSCALLS | PARENT_ONLY)[name][list(ARCHITECTURES).index(machine)]
+    facts = struct.pack("<IIQ6Q", number, ARCHITECTURES[machine], 0, *(0,) * 6)
+    return run(build_filters(machine).parent, facts)
 
 
 def number_of(machine, name):
@@ -177,10 +188,10 @@ def test_commands_that_reach_outside_are_denied(machine, name, allowed, denied):
 
 
 @machines
-def test_prctl_names_threads_and_does_nothing_else(machine):
+def test_prctl_concerns_oneself_only(machine):
     number = number_of(machine, "prctl")
     allowed = [option for option in range(100) if verdict(machine, number, (option,)) == ALLOW]
-    assert allowed == [15, 16]
+    assert allowed == [4, 15, 16]
 
 
 @machines
@@ -203,12 +214,30 @@ def test_dangerous_calls_are_denied(machine, name):
 
 def test_an_unknown_machine_is_refused_by_name():
     with pytest.raises(UnsupportedError, match="riscv64"):
-        build_filter("riscv64")
+        build_filters("riscv64")
 
 
-def test_this_machines_pid_goes_where_the_filter_wants_it():
-    built = build_filter("x86_64")
+@machines
+def test_the_process_that_forks_may_do_what_it_needs_and_a_candidate_not(machine):
+    column = list(ARCHITECTURES).index(machine)
+    for name, numbers in PARENT_ONLY.items():
+        if numbers[column] is not None:
+            assert parent_verdict(machine, name) == ALLOW
+            assert verdict(machine, numbers[column]) == ERROR | errno.EPERM
+    for name in ("clone", "prctl", "wait4", "exit_group", "kill"):
+        assert parent_verdict(machine, name) == ALLOW
+
+
+@machines
+def test_the_parents_own_numbers_are_those_of_the_kernel_headers(machine):
+    headers, column = header_numbers(machine), list(ARCHITECTURES).index(machine)
+    for name, numbers in PARENT_ONLY.items():
+        assert numbers[column] == headers.get(name)
+
+
+@machines
+def test_the_childs_filter_is_short_and_knows_where_the_pid_goes(machine):
+    built = build_filters(machine)
+    assert len(built.child) < len(built.parent) / 4
     assert len(built.pid_offsets) == 2
-    assert len(built.code) % 8 == 0
-    assert all(built.code[o : o + 4] == b"\0\0\0\0" for o in built.pid_offsets)
-    assert os.getpid() < 1 << 31
+    assert all(built.child[o : o + 4] == b"\0\0\0\0" for o in built.pid_offsets)

@@ -250,6 +250,24 @@ def test_any_reply_is_a_value_or_an_error(junk):
         thread.join()
 
 
+def test_a_candidate_that_hung_up_has_not_ended_well_whatever_it_says_of_itself():
+    with Server() as server:
+        candidate = candidate_of(server)
+
+        def hang_up():
+            server.received()
+            server.send(("reply", b""))
+            server.received()
+            server.send(("end", {**REPORT, "status": b"RD"}))
+
+        thread = threading.Thread(target=hang_up)
+        thread.start()
+        with pytest.raises(CandidateError):
+            candidate.call("f")
+        assert candidate.finish().status == "crash"
+        thread.join()
+
+
 def test_an_answer_to_an_earlier_call_is_not_taken_for_the_next():
     with Server() as server:
         candidate = candidate_of(server)
