@@ -13,12 +13,14 @@ from typing import Any, Final
 
 from budget_envs import tasks
 from budget_envs.budget import as_limit
+from budget_envs.envs.bfcl import BFCLEnv
 from budget_envs.envs.deepcoder_mt import DeepCoderMTEnv, write_program
 from budget_envs.envs.intercode_sql import InterCodeSQLEnv
 from budget_envs.envs.tool_dialogue.demonstration import DONE, demonstration
 from budget_envs.envs.tool_use import ToolUseEnv
 from budget_envs.errors import OptionError, UnsupportedError
 from budget_envs.tasks import CodeTask, VerifyReport
+from budget_envs.tasks.bfcl import dataset_of
 from budget_envs.tasks.intercode_sql import SqlTask
 from budget_envs.tasks.verification import Verdict
 from budget_envs.text_env import TextEnv
@@ -58,12 +60,17 @@ def _messages(dialogue: Dialogue) -> Sequence[str]:
     return demonstration(dialogue, by_name("hermes"))
 
 
+def _bfcl(*, dataset: str, include_excluded: bool, data_path: str | None) -> BFCLEnv:
+    return BFCLEnv(category=dataset.removeprefix(dataset_of("")), data_path=data_path)
+
+
 _MOST_USER_TURNS: Final = 100
 _STRATEGIES: Final[Mapping[str, _Strategy]] = {
     "deepcoder_mt": _Strategy(
         DeepCoderMTEnv, _program, ("", write_program("pass")), ("sandbox", "time_limit_s")
     ),
     "intercode_sql": _Strategy(InterCodeSQLEnv, _query, ("SELECT 0", "submit")),
+    "bfcl": _Strategy(_bfcl, _messages, (DONE,) * _MOST_USER_TURNS),
     "tool_use": _Strategy(ToolUseEnv, _messages, (DONE,) * _MOST_USER_TURNS),
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import decimal
 import re
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
@@ -30,6 +31,7 @@ MAX_ENTRIES: Final = 3000
 MAX_PATHS: Final = 1_000_000
 """Characters of all these paths together."""
 
+_PRECISION: Final = threading.Lock()
 _POWER_BITS: Final = 14_300  # an integer of more bits has more digits than Python prints
 _NUMBER_TEXT: Final = re.compile(r"[^eE]{,40}([eE][+-]?\d{,3})?")
 
@@ -105,10 +107,13 @@ _CHECKS: Final[Mapping[str, Callable[[Arguments], str | None]]] = {
 
 @contextmanager
 def own_precision() -> Iterator[None]:
-    """Keep what sets the precision of `decimal` or mpmath inside from setting it for others."""
+    """Keep what sets the precision of `decimal` or mpmath inside from setting it for others.
+
+    mpmath has one for all threads, so one thread at a time may be inside.
+    """
     import mpmath
 
-    with decimal.localcontext(), mpmath.workprec(mpmath.mp.prec):
+    with _PRECISION, decimal.localcontext(), mpmath.workprec(mpmath.mp.prec):
         yield
 
 

@@ -55,7 +55,7 @@ def write_json(value: Any) -> str:
     reason = refusal(value)
     if reason is not None:
         raise OptionError(f"Expected a value that JSON can hold; got {reason}.")
-    return escape_tags(json.dumps(value, ensure_ascii=False, allow_nan=False), JSON_LESS_THAN)
+    return escape_tags(_ENCODER.encode(value), JSON_LESS_THAN)
 
 
 def _nesting(text: str) -> int:
@@ -87,3 +87,4 @@ def _constant(name: str) -> NoReturn:
 _DECODER: Final = json.JSONDecoder(
     object_pairs_hook=_pairs, parse_int=_integer, parse_constant=_constant
 )
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False)

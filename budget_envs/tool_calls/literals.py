@@ -67,7 +67,7 @@ def read_call(source: str) -> RawCall | str:
         The call, or why it is none. Nothing is raised, whatever the text is.
     """
     try:
-        return _call(_parse(source))
+        return _call(_shallow(_parse(source)))
     except _Refused as refused:
         return _explained(_EXPECTED_CALL, refused, source)
 
@@ -83,7 +83,11 @@ def read_calls(source: str) -> tuple[RawCall | MalformedCall, ...] | str:
         ``source`` is no such list, why not. Nothing is raised, whatever the text is.
     """
     try:
-        elements = _call_list(_parse(source))
+        tree = _parse(source)
+        calls = _well_formed(tree)
+        if calls is not None:
+            return calls
+        elements = _call_list(_shallow(tree))
     except _Refused as refused:
         return _explained(_EXPECTED_LIST, refused, source)
     lines = _lines(source)
@@ -124,15 +128,19 @@ def _explained(expected: str, refused: _Refused, source: str) -> str:
 
 
 def _parse(source: str) -> ast.expr:
-    """Parse a text as one expression that is not nested too deeply."""
+    """Parse a text as one expression."""
     if len(source) > MAX_CHARACTERS:
         raise _Refused(f"more than {MAX_CHARACTERS} characters")
     try:
-        tree = _parse_quietly(_normalized(source))
+        return _parse_quietly(_normalized(source))
     except (RecursionError, MemoryError):  # how CPython's parser says that its stack is full
         raise _Refused(_TREE_TOO_DEEP) from None
     except (SyntaxError, ValueError):  # ValueError: null bytes, half surrogate pairs
         raise _Refused("invalid syntax") from None
+
+
+def _shallow(tree: ast.expr) -> ast.expr:
+    """Return a tree that is not nested too deeply."""
     if _is_deep(tree):
         raise _Refused(_TREE_TOO_DEEP)
     return tree
@@ -165,6 +173,20 @@ def _is_deep(tree: ast.AST) -> bool:
         if not level:
             return False
     return True
+
+
+def _well_formed(tree: ast.expr) -> tuple[RawCall, ...] | None:
+    """Return the calls of a list in which nothing is wrong; ``None`` for anything else.
+
+    What is read here is never nested too deeply, which spares the dear look at the whole tree.
+    """
+    if not isinstance(tree, ast.List) or not tree.elts:
+        return None
+    try:
+        calls = tuple(map(_call, tree.elts))
+    except (_Refused, RecursionError):
+        return None
+    return None if any(call.name.count(".") > MAX_DEPTH for call in calls) else calls
 
 
 def _call_list(tree: ast.expr) -> list[ast.expr]:

@@ -77,8 +77,7 @@ class OpenAIFormat:
         body = without_fence(body_of(message))
         is_object = body.startswith("{") and body.endswith("}") and _KEY in body
         items, text = _read_message(body) if is_object else ((), body)
-        healthy = bool(items) and not any(isinstance(item, MalformedCall) for item in items)
-        if healthy:
+        if items and all(type(item) is Call for item in items):
             return Output("healthy_call", items, text, opens=1, closes=1)
         state = classify(
             body,
@@ -91,7 +90,7 @@ class OpenAIFormat:
 
 
 def _encodable(result: str) -> str:
-    return result.encode(errors="replace").decode()
+    return result if result.isascii() else result.encode(errors="replace").decode()
 
 
 def _render(calls: Sequence[Call], text: str) -> str:
@@ -136,12 +135,15 @@ def _is_call(written: dict[str, Any]) -> bool:
 
 
 def _read_arguments(name: str, arguments: str) -> Call | MalformedCall:
-    expected = f"the arguments of {quote(name)} as a text that holds a JSON object"
+    why = ""
     try:
         read = read_json(arguments)
+        if isinstance(read, dict):
+            return Call(name, read)
     except JsonRefused as refused:
-        return _malformed(arguments, expected, f"{refused}: ")
-    return Call(name, read) if isinstance(read, dict) else _malformed(arguments, expected)
+        why = f"{refused}: "
+    expected = f"the arguments of {quote(name)} as a text that holds a JSON object"
+    return _malformed(arguments, expected, why)
 
 
 def _malformed(text: str, expected: str, why: str = "") -> MalformedCall:

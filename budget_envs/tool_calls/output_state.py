@@ -20,8 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from budget_envs.tool_calls.model import Call
 from budget_envs.tool_calls.written_calls import MalformedCall, RawCall, WrittenCall
@@ -33,8 +32,7 @@ _TOKEN: Final = re.compile(r"\w+|[^\w\s]+")
 _FEW_TOKENS: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(NamedTuple):
     """What a format reads in a message.
 
     Attributes:

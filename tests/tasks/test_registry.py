@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from budget_envs.errors import OptionError
-from budget_envs.tasks import dataset, datasets
+from budget_envs.tasks import dataset, datasets, registry
 from budget_envs.tasks.registry import DatasetInfo, Hub, Wheel, parse_dataset
 
 ALL = datasets()
@@ -122,3 +122,22 @@ def test_importing_the_registry_brings_in_no_optional_library() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "[]"
+
+
+def test_a_table_like_another_has_what_it_does_not_say_itself() -> None:
+    def file(role: str, name: str) -> dict[str, object]:
+        return {"role": role, "name": name, "sha256": "0" * 64, "bytes": 1}
+
+    model = {**TABLE, "folder": "x", "files": [file("a", "one"), file("b", "two")]}
+    tables = {"model": model, "own": {"like": "model", "title": "u", "files": [file("a", "three")]}}
+    info = parse_dataset("own", registry._whole(tables["own"], tables))
+    assert (info.title, info.folder, info.license) == ("u", "x", "MIT")
+    assert {each.role: each.name for each in info.files} == {"a": "three", "b": "two"}
+    assert registry._whole(model, tables) is model
+
+
+def test_a_wheels_folder_holds_the_files_under_their_names() -> None:
+    file = {"role": "a", "name": "data/one", "sha256": "0" * 64, "bytes": 1}
+    wheel = {"kind": "wheel", "dist": "d", "version": "1", "folder": "pack"}
+    info = parse_dataset("x", {**TABLE, "files": [file], "sources": [wheel]})
+    assert info.sources == (Wheel("d", "1", {"a": "pack/data/one"}),)

@@ -26,7 +26,7 @@ from budget_envs.envs.tool_dialogue.text import (
     joined,
 )
 from budget_envs.envs.tool_dialogue.verdict import TurnTruth, served, truths_of
-from budget_envs.text_env import StepResult, TextEnv
+from budget_envs.text_env import StepResult, TextEnv, Verdict
 from budget_envs.tool_calls.binding import bind
 from budget_envs.tool_calls.formats import by_name
 from budget_envs.tool_calls.model import Call, Dialogue
@@ -95,7 +95,8 @@ class ToolDialogueEnv(TextEnv[Dialogue]):
         source: Where dialogues and their worlds come from.
         format: ``"hermes"``, ``"bracket"`` or ``"openai"``.
         strict: Also judge user turns in which nothing may be called (a call there fails), and let
-            late tools not exist before they are delivered.
+            late tools not exist before they are delivered (or the ground truth calls them, as one
+            dialogue of BFCL has it).
         steps_per_user_turn: End the episode after so many messages in one user turn; ``None`` for
             no such limit.
         examples: Calls that sampling from the action space draws from.
@@ -192,23 +193,17 @@ class ToolDialogueEnv(TextEnv[Dialogue]):
             said = "" if episode.is_over else self._next_message()
         else:
             said, is_readable = EMPTY_MESSAGE, False
-        info = self._info(output.state, calls, repeated)
-        info["invalid_action"] = not is_readable
         is_cut = not episode.is_over and episode.generations == self.steps_per_user_turn
-        if is_cut or episode.is_over:
-            return self._end(said, info, is_cut=is_cut)
-        self._observation = said
-        return said, 0.0, None, info
-
-    def _end(self, said: str, info: dict[str, Any], *, is_cut: bool) -> StepResult:
-        """End the episode, at the limit of messages in a user turn or after the last one."""
-        episode = self.episode
         if is_cut:
             episode.end_turn(self._judge())
-            info = {**info, **self._standing()}
-        success = episode.is_over and "fail" not in episode.verdicts
-        self._observation = joined(said, ending(success=success, is_cut=is_cut))
-        return self._observation, float(success), "pass" if success else "fail", info
+        is_success = episode.is_over and "fail" not in episode.verdicts
+        is_end = is_cut or episode.is_over
+        if is_end:
+            said = joined(said, ending(is_success=is_success, is_cut=is_cut))
+        self._observation = said
+        info = self._info(output.state, calls, repeated, is_readable=is_readable)
+        verdict: Verdict = "pass" if is_success else "fail"
+        return said, float(is_success), verdict if is_end else None, info
 
     def _carry_out(self, output: Output) -> tuple[str, int, int]:
         """Return the results as text, how many calls were made, and how many of them again."""
@@ -255,14 +250,22 @@ class ToolDialogueEnv(TextEnv[Dialogue]):
         return None
 
     def _is_late(self, name: str) -> bool:
-        turns = self.episode.dialogue.turns[self.episode.turn + 1 :]
-        return any(name in turn.arrivals for turn in turns)
+        """Return whether a tool is still to come, and the ground truth has done without it."""
+        turns, turn = self.episode.dialogue.turns, self.episode.turn
+        if not any(name in later.arrivals for later in turns[turn + 1 :]):
+            return False
+        return all(call.name != name for past in turns[: turn + 1] for call in past.calls)
 
     def _next_message(self) -> str:
+        """Return the user's message, with the tools that arrive with it."""
         dialogue, turn = self.episode.dialogue, self.episode.turn
+        if not dialogue.turns[turn].arrivals:
+            return dialogue.turns[turn].message
+        name = f"{dialogue.task_id} {turn}"
+        return _remembered(self._openings, name, lambda: self._arrival(dialogue, turn))
+
+    def _arrival(self, dialogue: Dialogue, turn: int) -> str:
         user = dialogue.turns[turn]
-        if not user.arrivals:
-            return user.message
         late = [tool for tool in dialogue.tools if tool.name in user.arrivals]
         return joined(self.format.render_late_tools(late), user.message)
 
@@ -278,22 +281,19 @@ class ToolDialogueEnv(TextEnv[Dialogue]):
             return "skip"
         return "pass" if right else "fail"
 
-    def _info(self, state: str, calls: int, repeated: int) -> dict[str, Any]:
+    def _info(
+        self, state: str, calls: int, repeated: int, *, is_readable: bool = True
+    ) -> dict[str, Any]:
+        episode, judged = self.episode, self._judged
+        verdicts = episode.verdicts
         return {
-            "invalid_action": False,
+            "invalid_action": not is_readable,
             "calls": calls,
             "output_state": state,
             "repeated_calls": repeated,
-            **self._standing(),
-        }
-
-    def _standing(self) -> dict[str, Any]:
-        """Return how far the dialogue is."""
-        episode, judged = self.episode, self._judged
-        return {
             "user_turn": min(episode.turn, len(self.truths) - 1),
-            "turn_verdicts": list(episode.verdicts),
-            "progress": episode.verdicts.count("pass") / judged if judged else 1.0,
+            "turn_verdicts": list(verdicts),
+            "progress": verdicts.count("pass") / judged if judged else 1.0,
         }
 
     # What oracles read.

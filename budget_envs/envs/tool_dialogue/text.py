@@ -26,13 +26,13 @@ def joined(*parts: str) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def ending(*, success: bool, is_cut: bool) -> str:
+def ending(*, is_success: bool, is_cut: bool) -> str:
     """Return the last observation.
 
     Args:
-        success: Whether every user turn was served.
+        is_success: Whether every user turn was served.
         is_cut: Whether the episode ended at the limit of messages in a user turn.
     """
     why = "The limit of messages for one request is reached. " if is_cut else ""
-    how = "every request was served" if success else "not every request was served"
+    how = "every request was served" if is_success else "not every request was served"
     return f"{why}The dialogue is over, and {how}."
