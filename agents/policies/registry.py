@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import os
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -23,6 +24,13 @@ POLICIES: Final[Mapping[str, str]] = {
     "sql_gold": "budget_envs.agents.policies.sql:SqlGoldPolicy",
     "sql_explore_then_gold": "budget_envs.agents.policies.sql:SqlExploreThenGoldPolicy",
     "sql_null": "budget_envs.agents.policies.sql:SqlNullPolicy",
+    "tool_gold": "budget_envs.agents.policies.tools:ToolGoldPolicy",
+    "tool_gold_stepwise": "budget_envs.agents.policies.tools:ToolGoldStepwisePolicy",
+    "tool_null": "budget_envs.agents.policies.tools:ToolNullPolicy",
+    "language_model": "budget_envs.agents.policies.language_model:LanguageModelPolicy",
+    "smollm2": "budget_envs.agents.policies.language_model:SmolLM2Policy",
+    "openai": "budget_envs.agents.policies.openai_endpoint:OpenAIPolicy",
+    "sb3": "budget_envs.agents.policies.sb3:SB3Policy",
 }
 """Short names, and the classes that they stand for."""
 
@@ -31,7 +39,8 @@ def make_policy(name: str, **settings: Any) -> Policy:
     """Make a policy.
 
     Args:
-        name: A name of `POLICIES`, or the ``"module:Class"`` of any class.
+        name: A name of `POLICIES`, the ``"module:Class"`` of any class, or the path of a language
+            model: a folder, or a file that ends in ``.gguf``.
         **settings: Keywords of the class.
 
     Raises:
@@ -41,6 +50,8 @@ def make_policy(name: str, **settings: Any) -> Policy:
         >>> make_policy("random").name
         'random'
     """
+    if _is_model(name):
+        name, settings = "language_model", {"model": name, **settings}
     kind = _load(name)
     _check_settings(name, kind, settings)
     try:
@@ -53,6 +64,13 @@ def make_policy(name: str, **settings: Any) -> Policy:
         ) from error
     check_policy(policy)
     return policy  # type: ignore[no-any-return]
+
+
+def _is_model(name: str) -> bool:
+    """Return whether a name is the path of a language model, and not of a policy's class."""
+    if name in POLICIES:
+        return False
+    return name.endswith(".gguf") or os.path.isdir(name)  # of any text, without raising
 
 
 def _what(error: Exception) -> str:

@@ -49,7 +49,9 @@ def evaluate(
     Args:
         id: The environment.
         policy: random, oracle, shortest_path, scripted, gold, gold_after_failures, null, sql_gold,
-            sql_explore_then_gold, sql_null or any module:Class; with settings as in
+            sql_explore_then_gold, sql_null, tool_gold, tool_gold_stepwise, tool_null,
+            language_model, smollm2, openai, sb3, the path of a language model, or any
+            module:Class; with settings as in
             scripted={"actions": ["Right"]}. May be repeated: one run each.
         budgets: Turn budgets T: numbers such as 2,4,8, or shares of the id's own such as 25%,100%.
             By default 25%,50%,75%,100%.
