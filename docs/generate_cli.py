@@ -25,6 +25,11 @@ EXAMPLES = {
         "budget-envs evaluate budget_envs/FrozenLake-v0 --dry-run --budgets 2,4,8"
         """ --policy 'scripted={"actions": ["Right", "Down"]}' --protocol truncate""",
     ],
+    "train": [
+        "budget-envs train sft --set folder=runs/sft --set model=tiny --set num_steps=2"
+        " --set env.id=budget_envs/FrozenLake-v0 --set demonstrations.episodes=40"
+        " --set held_out.tasks=2",
+    ],
     "compare": ["budget-envs compare runs/results.sqlite random oracle"],
     "report": ["budget-envs report runs/results.sqlite --html runs/report.html"],
     "tasks": [

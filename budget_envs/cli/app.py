@@ -22,6 +22,7 @@ from budget_envs.cli.output import INTERRUPTED, console, tolerate_any_text
 from budget_envs.cli.play import play
 from budget_envs.cli.report import report
 from budget_envs.cli.tasks import tasks
+from budget_envs.cli.train import train
 from budget_envs.errors import BudgetEnvsError, OptionError, UnsupportedError
 from budget_envs.evaluation.report.text import visible
 from budget_envs.version import __version__
@@ -34,6 +35,7 @@ COMMANDS: Final[dict[str, Callable[..., Any]]] = {
     "list": list_ids,
     "play": play,
     "evaluate": evaluate,
+    "train": train,
     "compare": compare,
     "report": report,
     "tasks": tasks,

@@ -1,0 +1,1 @@
+"""Trainers: SFT, GRPO, GiGPO and PPO on the environments that evaluation plays, one file each."""
