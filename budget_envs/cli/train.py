@@ -105,9 +105,7 @@ def _settings(kind: Any, file: Path | None, pairs: Texts) -> Any:
         changes[f"{table}{dot}{key}"] = read[key]
     chosen = read_toml(kind, file, changes)
     env_id = find_id(chosen.env.id).rpartition(":")[2]
-    make_env(
-        env_id, chosen.env.set
-    ).close()  # refuses what it does not take, early
+    make_env(env_id, chosen.env.set).close()  # refuses what it does not take, early
     return dataclasses.replace(chosen, env=dataclasses.replace(chosen.env, id=env_id))
 
 
