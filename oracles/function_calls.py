@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any, Final
 
 import gymnasium as gym
 
 from budget_envs.budget import as_limit
-from budget_envs.envs.tool_dialogue import ToolDialogueEnv, minimal_generations
+from budget_envs.envs.tool_dialogue import ToolDialogueEnv
 from budget_envs.envs.tool_dialogue.demonstration import DONE
 from budget_envs.envs.tool_dialogue.episode import Episode
 from budget_envs.envs.tool_dialogue.verdict import TurnTruth, progress, served
 from budget_envs.errors import UnsupportedError
-from budget_envs.oracles.turns_left import turns_left
+from budget_envs.oracles.turns_left import calls_left, turns_left
 from budget_envs.tool_calls.model import Call
 from budget_envs.tool_calls.mutation import wrong_calls
 
@@ -50,10 +52,10 @@ class FunctionCallOracle:
         if episode.is_over:
             return 0.0
         truth = dialogue_env.truths[episode.turn]
-        is_text = not dialogue_env.format.parse(action).items
-        if is_text and action.strip():
+        output = dialogue_env.format.parse(action)
+        if output.text and not output.items:
             return float(_would_pass(dialogue_env, truth))
-        after = episode if is_text else dialogue_env.try_out(action)
+        after = dialogue_env.try_out(action, _allowed(env)) if output.items else episode
         if not truth.calls and dialogue_env.strict and after.called:
             return 0.0
         return progress(truth, after.world, after.results)
@@ -62,7 +64,8 @@ class FunctionCallOracle:
         """Return 1 if so many messages are enough to serve the whole dialogue, else 0.
 
         Needed is one message that ends each user turn, and one with its calls where it has any
-        (methods of paper 1: 1 closing text and 1 generation, or one for each call).
+        (methods of paper 1: 1 closing text and 1 generation, or one for each call). A limit of
+        messages in one user turn ends the last one without a text.
 
         Args:
             env: A tool-dialogue environment; the bound is that of its task.
@@ -72,14 +75,8 @@ class FunctionCallOracle:
         dialogue_env = _dialogue_env(env)
         dialogue: Any = dialogue_env.task
         limit = as_limit(turns, "turns")
-        at_once = dialogue_env.steps_per_user_turn
         needed = [_messages(len(turn.calls), batched) for turn in dialogue.turns]
-        # At the limit of one user turn, only the last one is judged without having been ended.
-        if at_once is not None and (
-            max(needed[:-1], default=0) > at_once or needed[-1] > at_once + 1
-        ):
-            return 0.0
-        return float(minimal_generations(dialogue, batched=batched) <= limit)
+        return float(_fewest(needed, dialogue_env.steps_per_user_turn) <= limit)
 
     def best_action(self, env: gym.Env[Any, Any]) -> str:
         """Return the message with which the ground truth goes on from here.
@@ -108,30 +105,42 @@ class FunctionCallOracle:
             key: 64-bit key that picks the edit.
 
         Returns:
-            The message, or ``None`` where nothing is to be called, or the turn is spoiled already,
-            or too few turns remain, or no edit will do.
+            The message, or ``None`` where nothing is to be called, or a user turn is spoiled
+            already, or too few turns or calls remain, or no edit will do.
         """
         dialogue_env = _dialogue_env(env)
         episode = dialogue_env.episode
-        if episode.is_over or turns_left(env) < 1 + _messages_to_go(dialogue_env):
+        if episode.is_over or "fail" in episode.verdicts:
             return None
-        remedy = _remedy(dialogue_env, episode)
-        if not remedy:
+        remedy, needed = _remedy(dialogue_env, episode), 1 + _messages_to_go(dialogue_env)
+        if not remedy or math.isinf(needed) or turns_left(env) < needed:
             return None
         form, tools = dialogue_env.format, episode.dialogue.tools_at(episode.turn)
         for edits, calls in enumerate(wrong_calls(remedy, tools, key)):
             if edits == _MAX_EDITS:
                 break
             message = form.render_calls(calls)
-            if message != action.strip() and self._is_slip(dialogue_env, message):
+            if message != action.strip() and _is_slip(dialogue_env, message, calls_left(env)):
                 return message
         return None
 
-    def _is_slip(self, env: ToolDialogueEnv, message: str) -> bool:
-        """Return whether a message leaves the turn unserved, and calls that would serve it."""
-        after = env.try_out(message)
-        truth = env.truths[env.episode.turn]
-        return progress(truth, after.world, after.results) < 1 and bool(_remedy(env, after))
+
+def _is_slip(env: ToolDialogueEnv, message: str, calls: float) -> bool:
+    """Return whether a message leaves the turn unserved, and the means to serve the dialogue.
+
+    Args:
+        env: The environment.
+        message: The message.
+        calls: How many calls are left before it.
+    """
+    before, after = env.episode, env.try_out(message)
+    if progress(env.truths[before.turn], after.world, after.results) == 1:
+        return False
+    remedy = _remedy(env, after)
+    made = after.number_of_calls - before.number_of_calls
+    later = sum(len(turn.calls) for turn in before.dialogue.turns[before.turn + 1 :])
+    # The budget's last call ends the episode: there must be one more.
+    return bool(remedy) and made + len(remedy) + later < calls
 
 
 def _would_pass(env: ToolDialogueEnv, truth: TurnTruth) -> bool:
@@ -139,8 +148,8 @@ def _would_pass(env: ToolDialogueEnv, truth: TurnTruth) -> bool:
     episode = env.episode
     if truth.calls:
         return served(truth, episode.world, episode.results, called=episode.called)
-    if env.strict and episode.called:
-        return False
+    if env.strict:
+        return not episode.called
     return progress(truth, episode.world, episode.results) == 1
 
 
@@ -164,10 +173,35 @@ def _messages(calls: int, batched: bool) -> int:
     return 1 + (min(1, calls) if batched else calls)
 
 
-def _messages_to_go(env: ToolDialogueEnv) -> int:
-    """Return how many messages the dialogue takes from here at least."""
-    turns = env.episode.dialogue.turns[env.episode.turn :]
-    return sum(_messages(len(turn.calls), batched=True) for turn in turns)
+def _fewest(needed: Sequence[int], limit: int | None) -> float:
+    """Return how many messages user turns take at least; infinity if the limit cuts them short.
+
+    Args:
+        needed: How many messages each of them takes, the text that ends it included.
+        limit: How many messages one may have, or ``None``.
+    """
+    *others, last = needed
+    if limit is None:
+        return sum(needed)
+    # At the limit the episode ends: the last user turn is judged then, without a text.
+    if max(others, default=0) > limit or last > limit + 1:
+        return math.inf
+    return sum(others) + min(last, limit)
+
+
+def _messages_to_go(env: ToolDialogueEnv) -> float:
+    """Return how many messages the dialogue takes after one slip now; infinity if it is lost."""
+    episode = env.episode
+    turns = episode.dialogue.turns[episode.turn :]
+    needed = [_messages(len(turn.calls), batched=True) for turn in turns]
+    needed[0] += (done := episode.generations + 1)
+    return _fewest(needed, env.steps_per_user_turn) - done
+
+
+def _allowed(env: gym.Env[Any, Any]) -> int | None:
+    """Return how many calls the budgets have left; ``None`` where none limits them."""
+    left = calls_left(env)
+    return None if left == math.inf else int(left)
 
 
 def _dialogue_env(env: gym.Env[Any, Any]) -> ToolDialogueEnv:

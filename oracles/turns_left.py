@@ -1,4 +1,4 @@
-"""`turns_left`: how many turns the budgets around an environment still allow."""
+"""`turns_left`, `calls_left`: how much the budgets around an environment still allow."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 import gymnasium as gym
 
-from budget_envs.budget import Ledger
+from budget_envs.budget import Ledger, Resource
 from budget_envs.wrappers.base import layers
 
-__all__ = ["turns_left"]
+__all__ = ["calls_left", "turns_left"]
 
 
 def turns_left(env: gym.Env[Any, Any]) -> float:
@@ -22,6 +22,19 @@ def turns_left(env: gym.Env[Any, Any]) -> float:
     Returns:
         A whole number; infinity where no budget limits turns.
     """
+    return _left(env, "turns")
+
+
+def calls_left(env: gym.Env[Any, Any]) -> float:
+    """Return the calls that remain, by the tightest budget; infinity where none limits them.
+
+    Args:
+        env: An environment in any stack of wrappers.
+    """
+    return _left(env, "calls")
+
+
+def _left(env: gym.Env[Any, Any], resource: Resource) -> float:
     ledgers = (getattr(layer, "ledger", None) for layer in layers(env))
-    left = (ledger.remaining("turns") for ledger in ledgers if isinstance(ledger, Ledger))
-    return min((turns for turns in left if turns is not None), default=math.inf)
+    left = (ledger.remaining(resource) for ledger in ledgers if isinstance(ledger, Ledger))
+    return min((amount for amount in left if amount is not None), default=math.inf)

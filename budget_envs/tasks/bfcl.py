@@ -48,11 +48,12 @@ def read(files: Sequence[LocatedFile], info: DatasetInfo) -> Contents[Dialogue]:
     """
     at = {file.role: file for file in files}
     apis = _Apis(at)
-    answers = {row["id"]: row["ground_truth"] for row in read_rows(at["answers"].path)}
+    answers = {str(row.get("id")): row for row in read_rows(at["answers"].path)}
     entries = []
     for row in read_rows(at["questions"].path):
         try:
-            dialogue = _dialogue(row, answers[row["id"]], info.options["category"], apis)
+            calls = answers[row["id"]]["ground_truth"]
+            dialogue = _dialogue(row, calls, info.options["category"], apis)
             number = int(dialogue.task_id.rpartition("_")[2])
         except (KeyError, TypeError, ValueError, AttributeError, SyntaxError) as error:
             raise TaskDataInvalid(

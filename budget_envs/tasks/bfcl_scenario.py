@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from operator import itemgetter
 from typing import Any, Final
 
+from budget_envs.errors import TaskDataInvalid
 from budget_envs.tasks.bfcl_classes import ApiClass
 from budget_envs.tool_calls.model import Dialogue
 
@@ -69,12 +70,16 @@ class Scenario:
         owners: Name of a function -> the class it belongs to; of equal names, the last class has
             it, as in the official runner.
         classes: The classes involved, in order.
+
+    Raises:
+        TaskDataInvalid: On first use of a class that cannot load its part of the configuration.
     """
 
     def __init__(self, dialogue: Dialogue, classes: Mapping[str, ApiClass]) -> None:
         names = dialogue.world["classes"]
         self.classes = {name: classes[name] for name in names}
         self.owners = {method: name for name in names for method in classes[name].methods}
+        self._task_id = dialogue.task_id
         self._config = dialogue.world["initial_config"]
         self._long_context = dialogue.world["long_context"]
         self._templates: dict[str, _Template] = {}
@@ -104,7 +109,12 @@ class Scenario:
 
     def _template(self, name: str) -> _Template:
         if name not in self._templates:
-            self._templates[name] = _Template(self._loader(name))
+            try:
+                self._templates[name] = _Template(self._loader(name))
+            except Exception as error:  # whatever the class makes of a file that was changed
+                raise TaskDataInvalid(
+                    f"{self._task_id}: {name} cannot begin as initial_config says: {error!r}."
+                ) from error
         return self._templates[name]
 
     def _loader(self, name: str) -> Callable[[], Any]:

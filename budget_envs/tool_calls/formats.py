@@ -77,7 +77,7 @@ def by_name(name: str) -> ToolFormat:
     Raises:
         OptionError: If there is none.
     """
-    if name not in FORMATS:
+    if not isinstance(name, str) or name not in FORMATS:
         raise OptionError(
             f"Expected a tool-call format, one of {', '.join(FORMATS)}; got {name!r}."
             f"{did_you_mean(name, FORMATS)}"

@@ -6,7 +6,7 @@ from budget_envs.envs.tool_dialogue.demonstration import CANNOT, DONE, demonstra
 from budget_envs.envs.tool_use import ToolUseEnv
 from budget_envs.errors import BudgetError, UnsupportedError
 from budget_envs.oracles.function_calls import FunctionCallOracle
-from budget_envs.wrappers import InteractionBudget
+from budget_envs.wrappers import ErrorStates, InteractionBudget
 
 ORACLE = FunctionCallOracle()
 SEEDS = range(12)
@@ -109,6 +109,52 @@ def test_the_bound_takes_the_limit_of_messages_for_one_request_into_account():
             assert bound == float(info["is_success"])
 
 
+@pytest.mark.parametrize("limit", [None, 1, 2])
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("category", ["base", "miss_func", "miss_param"])
+def test_the_bound_and_the_value_of_a_text_are_what_brute_force_finds(category, strict, limit):
+    """All episodes of up to four messages out of the dialogue's own."""
+    for seed in range(6):
+        env = started(seed, levels=[1], categories=[category], strict=strict)
+        env.steps_per_user_turn = limit
+        own = [env.format.render_calls(turn.calls) for turn in env.task.turns if turn.calls]
+        fewest = shortest(env, [DONE, *own], most=5)
+        bounds = [ORACLE.upper_bound(env, turns) for turns in range(1, 5)]
+        assert bounds == [float(fewest <= turns) for turns in range(1, 5)]
+
+
+def shortest(env, messages, most):
+    """Return with how few messages an episode can succeed, ``most`` if not with fewer."""
+    turn, start = env.episode.turn, env.snapshot()
+    for message in messages if most > 1 else ():
+        value = ORACLE.value(env, message)
+        _, reward, ended, _, info = env.step(message)
+        if message == DONE and info["turn_verdicts"][turn] != "skip":
+            assert (value == 1.0) == (info["turn_verdicts"][turn] == "pass")
+        more = (0 if reward else most) if ended else shortest(env, messages, most - 1)
+        most = min(most, 1 + more)
+        env.restore(start)
+    return most
+
+
+@pytest.mark.parametrize("empty", ["", " \n", "<|im_end|>", "<think>What now?</think>"])
+def test_an_empty_message_is_worth_what_is_there_already(empty):
+    env = started(categories=["base"])
+    assert ORACLE.value(env, empty) == 0.0
+    env.step(script(env)[0])
+    assert ORACLE.value(env, empty) == 1.0
+
+
+def test_calls_that_the_budget_does_not_cover_are_worth_nothing():
+    for seed in SEEDS:
+        env = started(seed, {"calls": 1}, levels=[2], categories=["base"])
+        calls = env.unwrapped.task.turns[0].calls
+        if len(calls) > 1:
+            assert ORACLE.value(env, env.unwrapped.format.render_calls(calls)) < 1.0
+            return
+    pytest.fail("no dialogue has two calls at once")
+
+
 def test_a_budget_is_a_positive_number():
     with pytest.raises(BudgetError):
         ORACLE.upper_bound(started(), 0)
@@ -159,6 +205,32 @@ def test_no_slip_where_too_few_turns_remain_or_all_is_lost():
     needed = len(script(env))
     assert ORACLE.error_action(started(0, needed, categories=["base"]), DONE, 0) is None
     assert ORACLE.error_action(started(0, needed + 1, categories=["base"]), DONE, 0) is not None
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, None])
+@pytest.mark.parametrize("budget", [30, {"calls": 9}, {"turns": 12, "calls": 8}])
+def test_wherever_slips_are_injected_the_dialogue_can_still_be_won(budget, limit):
+    """Whatever limits there are beside turns, an episode that slipped is one that succeeds."""
+    landed = 0
+    for seed in range(25):
+        inner = InteractionBudget(ToolUseEnv(steps_per_user_turn=limit), budget=budget)
+        env = ErrorStates(inner, rate=0.4, oracle=ORACLE, seed=seed)
+        env.reset(seed=seed)
+        ended = False
+        while not ended:
+            *_, terminated, truncated, info = env.step(ORACLE.best_action(env))
+            ended = terminated or truncated
+            assert not (ended and "injected" in info)
+        landed += info["injected_count"]
+        assert info["is_success"] or not info["injected_count"]
+    assert landed > 0 or limit == 1
+
+
+def test_no_slip_where_a_user_turn_has_failed_already():
+    env = started(0, 30, levels=[2], categories=["base"])
+    env.step(DONE)
+    assert env.unwrapped.episode.verdicts == ("fail",)
+    assert all(ORACLE.error_action(env, DONE, key) is None for key in range(5))
 
 
 def test_it_says_that_it_is_not_exact_and_judges_nothing_else():

@@ -48,10 +48,12 @@ TRUTH = [[], ["switch('hall', on=True)"]]
 def read(tmp_path, register, pin):
     """Read a dataset with one dialogue."""
 
-    def read_one(question=QUESTION, truth=TRUTH):
+    def read_one(question=QUESTION, truth=TRUTH, answer=None):
         contents = {
             "questions.json": question,
-            "answers.json": {"id": question["id"], "ground_truth": truth},
+            "answers.json": (
+                {"id": question["id"], "ground_truth": truth} if answer is None else answer
+            ),
             "lamp.json": DOCS[0],
         }
         for name, row in contents.items():
@@ -132,6 +134,12 @@ def test_ground_truth_that_is_no_plain_call_is_refused(read, source):
 def test_a_row_that_is_no_dialogue_is_refused(read, change):
     with pytest.raises(TaskDataInvalid):
         read({**QUESTION, **change})
+
+
+@pytest.mark.parametrize("answer", [{"id": QUESTION["id"]}, {"ground_truth": []}, {}])
+def test_an_answer_without_its_fields_is_refused(read, answer):
+    with pytest.raises(TaskDataInvalid, match="multi_turn_miss_func_3"):
+        read(answer=answer)
 
 
 def test_the_split_is_the_papers_halves_with_a_validation_part():

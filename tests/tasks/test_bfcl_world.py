@@ -50,6 +50,12 @@ def world_of(classes, *names, config=None, long_context=False):
     return BfclWorld(Scenario(Dialogue("x", "base", (UserTurn("?"),), (), world), classes))
 
 
+def test_a_configuration_that_no_instance_can_begin_with_is_refused(classes):
+    world = world_of(classes, "GorillaFileSystem", config={"GorillaFileSystem": {"root": 3}})
+    with pytest.raises(TaskDataInvalid, match="x: GorillaFileSystem cannot begin"):
+        world.key()
+
+
 def call(name, /, **arguments):
     return Call(name, arguments)
 

@@ -209,7 +209,7 @@ def test_the_example_that_is_shown_can_be_read(form: ToolFormat) -> None:
         "\ud800",
         object(),
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_what_cannot_be_read_is_not_written(form: ToolFormat, value: object) -> None:
     with pytest.raises(OptionError, match="Expected"):

@@ -100,7 +100,9 @@ class BfclDialogues:
 
 
 def _known(categories: str | Sequence[str]) -> tuple[str, ...]:
-    chosen = (categories,) if isinstance(categories, str) else tuple(categories)
+    chosen = (categories,) if isinstance(categories, str) else categories
+    if not isinstance(chosen, list | tuple):  # a set has no order that is the same everywhere
+        raise OptionError(f"category must be a name or a list of names, got {categories!r}.")
     for name in chosen:
         if name not in CATEGORIES:
             raise OptionError(
@@ -112,4 +114,4 @@ def _known(categories: str | Sequence[str]) -> tuple[str, ...]:
             f"category must name one or more of {', '.join(CATEGORIES)}, each once, "
             f"got {categories!r}."
         )
-    return chosen
+    return tuple(chosen)

@@ -12,6 +12,7 @@ from budget_envs.budget import as_limit
 from budget_envs.envs.tool_dialogue.episode import (
     MAX_CALLS,
     MAX_CALLS_IN_MESSAGE,
+    MAX_CHARACTERS,
     Episode,
     Progress,
     TurnVerdict,
@@ -22,10 +23,13 @@ from budget_envs.envs.tool_dialogue.text import (
     NO_CALLS_LEFT,
     NOT_DELIVERED,
     TOO_MANY_CALLS,
+    TOO_MUCH_TEXT,
     ending,
     joined,
+    unanswered,
 )
 from budget_envs.envs.tool_dialogue.verdict import TurnTruth, served, truths_of
+from budget_envs.errors import OptionError
 from budget_envs.text_env import StepResult, TextEnv, Verdict
 from budget_envs.tool_calls.binding import bind
 from budget_envs.tool_calls.formats import by_name
@@ -53,15 +57,17 @@ class ToolDialogueEnv(TextEnv[Dialogue]):
     **Action Space**
     Text: one message. One with calls has them carried out in order; a malformed call is answered by
     what was expected. One without calls ends the user turn, whatever else it is; only an empty one
-    does nothing. Texts are read by the formats of `budget_envs.tool_calls`: nothing is evaluated.
+    does nothing, and nothing but a think block or an end token is empty too. Texts are read by the
+    formats of `budget_envs.tool_calls`: nothing is evaluated.
 
     **Starting State**
     The dialogue's world as it begins, and the user's first message.
 
     **Transitions**
-    Calls change the world. Of one message the first 256 calls are carried out, of an episode the
-    first 10,000, and with a budget of calls as many as it has left; the rest are answered by a
-    refusal.
+    Calls change the world. Of one message the first 256 calls are carried out, or answered if they
+    are malformed, and all others together by one refusal. Refused one by one are those after the
+    first 10,000 of an episode, those after a million characters of results in one message, and
+    those that a budget of calls does not cover.
 
     **Rewards**
     1 when the dialogue ends and every user turn was served, else 0. A user turn is judged when it
@@ -119,6 +125,8 @@ class ToolDialogueEnv(TextEnv[Dialogue]):
         examples: Sequence[Call] = (),
         render_mode: str | None = None,
     ) -> None:
+        if not isinstance(strict, bool):
+            raise OptionError(f"strict must be True or False, got {strict!r}.")
         self.format = by_name(format)
         shown = [self.format.render_calls([call]) for call in examples]
         super().__init__(action_examples=(*shown, "Done."), render_mode=render_mode)
@@ -186,9 +194,12 @@ class ToolDialogueEnv(TextEnv[Dialogue]):
         calls = repeated = 0
         is_readable = True
         if output.items:
-            said, calls, repeated = self._carry_out(output)
+            before = episode.number_of_calls
+            texts, repeated = self._carry_out(episode, output, self.calls_allowed)
+            said = self.format.render_results(output.items[: len(texts)], texts)
+            calls = episode.number_of_calls - before
             is_readable = not output.errors
-        elif action.strip():
+        elif output.text:
             episode.end_turn(self._judge())
             said = "" if episode.is_over else self._next_message()
         else:
@@ -196,8 +207,9 @@ class ToolDialogueEnv(TextEnv[Dialogue]):
         is_cut = not episode.is_over and episode.generations == self.steps_per_user_turn
         if is_cut:
             episode.end_turn(self._judge())
-        is_success = episode.is_over and "fail" not in episode.verdicts
-        is_end = is_cut or episode.is_over
+        is_over = episode.is_over
+        is_success = is_over and "fail" not in episode.verdicts
+        is_end = is_cut or is_over
         if is_end:
             said = joined(said, ending(is_success=is_success, is_cut=is_cut))
         self._observation = said
@@ -205,47 +217,71 @@ class ToolDialogueEnv(TextEnv[Dialogue]):
         verdict: Verdict = "pass" if is_success else "fail"
         return said, float(is_success), verdict if is_end else None, info
 
-    def _carry_out(self, output: Output) -> tuple[str, int, int]:
-        """Return the results as text, how many calls were made, and how many of them again."""
-        episode, before = self.episode, self.episode.number_of_calls
+    def _carry_out(
+        self, episode: Episode, output: Output, allowed: int | None
+    ) -> tuple[list[str], int]:
+        """Make the calls of a message; return the results, and how many were made again.
+
+        Args:
+            episode: What they are made in.
+            output: The message.
+            allowed: How many may be carried out; ``None`` for no such limit.
+        """
         repeated, texts = 0, []
-        for item in output.items:
+        last = None if allowed is None else episode.number_of_calls + allowed
+        room = MAX_CHARACTERS
+        for item in output.items[:MAX_CALLS_IN_MESSAGE]:
             call = self._call_of(item)
             if isinstance(call, str):
                 # To verdicts, what fits no signature is a call too; a broken block is none.
                 episode.called |= not isinstance(item, MalformedCall)
                 texts.append(call)
                 continue
-            refusal = self._refusal(call, episode.number_of_calls - before)
+            refusal = self._refusal(episode, call, last, room)
             if refusal is None:
                 repeated += episode.is_repeated(call)
-                texts.append(episode.call(call))
+                text = episode.call(call)
+                room -= len(text)
+                texts.append(text)
             else:
                 texts.append(refusal)
-        calls = episode.number_of_calls - before
-        return self.format.render_results(output.items, texts), calls, repeated
+        if len(output.items) > MAX_CALLS_IN_MESSAGE:
+            texts.append(unanswered(len(output.items) - MAX_CALLS_IN_MESSAGE))
+        return texts, repeated
 
     def _call_of(self, item: WrittenCall) -> Call | str:
         """Return a call with all arguments by name, or why there is none.
 
-        Unknown names are for the world to refuse, in its own words.
+        Unknown names are for the world to refuse, in its own words, and a hint would give away
+        tools that are still to come.
         """
         if isinstance(item, Call):
             return item
         if isinstance(item, MalformedCall):
             return item.reason
-        if not item.positional:
+        tools = self.episode.dialogue.tools
+        is_known = any(tool.name == item.name for tool in tools)
+        if not item.positional or not is_known or (self.strict and self._is_late(item.name)):
             return Call(item.name, item.keywords)
-        return bind(item, self.episode.dialogue.tools)
+        return bind(item, tools)
 
-    def _refusal(self, call: Call, made: int) -> str | None:
-        """Say why a call is not carried out, after so many in this message."""
-        if self.calls_allowed is not None and made >= self.calls_allowed:
+    def _refusal(self, episode: Episode, call: Call, last: int | None, room: int) -> str | None:
+        """Say why a call is not carried out.
+
+        Args:
+            episode: What it would be carried out in.
+            call: The call.
+            last: How many calls of the episode the budget covers.
+            room: How many characters of results this message has left.
+        """
+        if last is not None and episode.number_of_calls >= last:
             return NO_CALLS_LEFT
-        if made >= MAX_CALLS_IN_MESSAGE or self.episode.number_of_calls >= MAX_CALLS:
+        if episode.number_of_calls >= MAX_CALLS:
             return TOO_MANY_CALLS
+        if room < 0:
+            return TOO_MUCH_TEXT
         if self.strict and self._is_late(call.name):
-            self.episode.called = True
+            episode.called = True
             return NOT_DELIVERED
         return None
 
@@ -298,14 +334,15 @@ class ToolDialogueEnv(TextEnv[Dialogue]):
 
     # What oracles read.
 
-    def try_out(self, action: str) -> Episode:
-        """Return what would come of the calls of a message, without changing the episode."""
+    def try_out(self, action: str, calls: int | None = None) -> Episode:
+        """Return what would come of the calls of a message, without changing the episode.
+
+        Args:
+            action: The message.
+            calls: How many calls the budget has left; ``None`` for no such limit.
+        """
         fork = self.episode.fork()
-        for item in self.format.parse(action).items[:MAX_CALLS_IN_MESSAGE]:
-            call = self._call_of(item)
-            if isinstance(call, Call) and not (self.strict and self._is_late(call.name)):
-                fork.call(call)
-            fork.called |= not isinstance(item, MalformedCall)
+        self._carry_out(fork, self.format.parse(action), calls)
         return fork
 
     # State.

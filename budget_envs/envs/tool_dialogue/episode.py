@@ -9,10 +9,12 @@ from typing import Final, Literal
 
 from budget_envs.tool_calls.model import Call, Dialogue, World
 
-__all__ = ["MAX_CALLS", "MAX_CALLS_IN_MESSAGE", "Episode", "Progress"]
+__all__ = ["MAX_CALLS", "MAX_CALLS_IN_MESSAGE", "MAX_CHARACTERS", "Episode", "Progress"]
 
 MAX_CALLS_IN_MESSAGE: Final = 256
-"""Calls of one message that are carried out."""
+"""Calls of one message that are carried out or answered, malformed ones included."""
+MAX_CHARACTERS: Final = 1_000_000
+"""Characters of one message's results after which no more of its calls are carried out."""
 MAX_CALLS: Final = 10_000
 """Calls of one episode that are carried out."""
 

@@ -73,6 +73,8 @@ def _check_all(name: str, values: Any, known: Sequence[Any]) -> None:
         raise OptionError(f"{name} must be a list such as {list(known)}, got {values!r}.")
     for value in values:
         _check(name, value, known)
+    if len(set(values)) < len(values):  # else two places of a split would hold one dialogue
+        raise OptionError(f"{name} must hold each value once, got {values!r}.")
 
 
 def _check(name: str, value: Any, known: Sequence[Any]) -> None:

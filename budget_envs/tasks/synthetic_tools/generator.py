@@ -56,6 +56,7 @@ _ID: Final = re.compile(
     r"([0-9]{6}|[1-9][0-9]{6,17})",
     re.ASCII,
 )
+_INDICES: Final = 10**18  # as many as ids can name
 _ROOT: Final = text_key(DATASET)
 
 
@@ -74,7 +75,7 @@ def generate(level: int, category: Category, apis: Apis, split: Split, index: in
         split: ``"train"``, ``"validation"`` or ``"test"``. What the calls do, and to what, holds
             something in each dialogue of the last two that no other split has; numbers and the
             user's words make no difference.
-        index: Any integer from 0 up.
+        index: Any integer from 0 up, of at most 18 digits.
 
     Raises:
         OptionError: If an argument is not one of these.
@@ -83,8 +84,8 @@ def generate(level: int, category: Category, apis: Apis, split: Split, index: in
     _check("a category", category, CATEGORIES)
     _check("a group of APIs", apis, APIS)
     _check("a split", split, SPLITS)
-    if type(index) is not int or index < 0:
-        raise OptionError(f"Expected an index, an integer from 0 up, got {index!r}.")
+    if type(index) is not int or not 0 <= index < _INDICES:
+        raise OptionError(f"Expected an index, an integer from 0 to 10**18 - 1, got {index!r}.")
     return _generate(level, category, apis, split, index)
 
 

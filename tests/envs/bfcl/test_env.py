@@ -263,6 +263,8 @@ def test_a_split_is_drawn_from_alone(make_env):
         ({"category": "bas"}, "Did you mean 'base'"),
         ({"category": []}, "one or more"),
         ({"category": ["base", "base"]}, "each once"),
+        ({"category": 3}, "a list of names, got 3"),
+        ({"category": {"base", "miss_func"}}, "a list of names"),
         ({"split": "dev"}, "train, validation, test"),
         ({"format": "xml"}, "hermes"),
     ],

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from budget_envs.envs.tool_dialogue import ToolDialogueEnv
-from budget_envs.envs.tool_dialogue.episode import MAX_CALLS, MAX_CALLS_IN_MESSAGE
+from budget_envs.envs.tool_dialogue.episode import MAX_CALLS, MAX_CALLS_IN_MESSAGE, MAX_CHARACTERS
 from budget_envs.errors import BudgetError, OptionError
 from budget_envs.text_env import TextEnv
 from budget_envs.tool_calls.formats import FORMATS
@@ -128,7 +128,7 @@ def test_a_text_without_a_closed_block_ends_the_user_turn(play, text):
 def test_an_empty_message_changes_nothing_but_the_turn(play):
     player = play("three")
     key = player.info["state_key"]
-    for text in ("", "  \n"):
+    for text in ("", "  \n", "<|im_end|>", "<think>Hm.</think>\n<|im_end|>"):
         said, reward, terminated, _, info = player.says(text)
         assert "empty" in said
         assert (reward, terminated, info["invalid_action"]) == (0.0, False, True)
@@ -259,7 +259,42 @@ def test_a_message_has_only_so_many_calls_carried_out(play):
     player = play("one")
     text, *_, info = player.calls(*[call("bump")] * (MAX_CALLS_IN_MESSAGE + 3))
     assert info["calls"] == MAX_CALLS_IN_MESSAGE
-    assert text.count("too many calls") == 3
+    assert "3 more calls were not carried out: too many calls" in text
+    assert text.count("too many calls") == 1
+
+
+@every_format
+def test_malformed_calls_do_not_make_the_answer_longer_than_so_many(play, form):
+    broken = {
+        "hermes": "<tool_call></tool_call>" * 100_000,
+        "bracket": f"[{'f(1+1), ' * 12_000}]",
+        "openai": f'{{"tool_calls": [{"1, " * 30_000}1]}}',
+    }
+    player = play("one", format=form)
+    text, *_, info = player.says(broken[form])
+    answered = player.env.format.parse(broken[form]).items
+    assert f"{len(answered) - MAX_CALLS_IN_MESSAGE} more calls were not carried out" in text
+    assert len(text) < 400 * MAX_CALLS_IN_MESSAGE
+    assert (info["invalid_action"], info["calls"], info["user_turn"]) == (True, 0, 0)
+
+
+def test_malformed_calls_count_towards_what_a_message_has_carried_out(play):
+    player = play("one")
+    good = player.env.format.render_calls([call("bump", by=2)])
+    message = "<tool_call></tool_call>" * (MAX_CALLS_IN_MESSAGE - 1) + good * 2
+    assert player.env.try_out(message).number_of_calls == 1
+    assert player.says(message)[4]["calls"] == 1
+
+
+def test_results_of_one_message_have_only_so_many_characters(play, monkeypatch):
+    player = play("one")
+    long = "x" * (MAX_CHARACTERS // 2)
+    monkeypatch.setattr(type(player.env.episode.world), "do_read", lambda self, name: long)
+    message = player.env.format.render_calls([call("read", name="a")] * 9)
+    assert player.env.try_out(message).number_of_calls == 3
+    text, *_, info = player.says(message)
+    assert (info["calls"], text.count("too long already")) == (3, 6)
+    assert player.says(message)[4]["calls"] == 3
 
 
 def test_an_episode_has_only_so_many_calls_carried_out(play):
@@ -396,6 +431,27 @@ def test_trying_out_changes_nothing(play):
     assert fork.called
     assert player.env.state_key == key
     assert player.env.try_out("Just text.").progress == player.env.episode.progress
+
+
+def test_trying_out_respects_a_budget_of_calls(play):
+    player = play("one")
+    message = player.env.format.render_calls([call("bump")] * 5)
+    assert player.env.try_out(message).number_of_calls == 5
+    assert player.env.try_out(message, 2).number_of_calls == 2
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_calls_by_place_do_not_tell_of_tools_that_are_still_to_come(play, strict):
+    """``bump`` arrives in user turn 2; unknown names are for the world to refuse, in its words."""
+    player = play("late", format="bracket", strict=strict)
+    by_place, by_name = (player.says(each)[0] for each in ("[bumb(1)]", "[bumb(by=1)]"))
+    assert by_place == by_name
+    assert "bump" not in by_place
+    if strict:
+        assert player.says("[bump(1, 2, 3)]")[0] == player.says("[bump(by=1)]")[0]
+        assert "no tool" in player.steps[-1][0]
+    else:
+        assert player.says("[bump(3)]")[4]["calls"] == 1
 
 
 def test_trying_out_respects_what_strict_withholds(play):

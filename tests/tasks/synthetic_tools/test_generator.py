@@ -481,6 +481,7 @@ def test_dialogues_are_listed_by_index_with_every_level_and_category_in_turn():
         (True, "base", "seen", "train", 0), ("1", "base", "seen", "train", 0),
         (1, "bas", "seen", "train", 0), (1, "base", "unseen", "train", 0),
         (1, "base", "seen", "tets", 0), (1, "base", "seen", "train", -1),
+        (1, "base", "seen", "train", 10**18),
         (1, "base", "seen", "train", True), (1, "base", "seen", "train", 1.0),
         (1, None, "seen", "train", 0), ([1], "base", "seen", "train", 0),
     ],
