@@ -25,6 +25,7 @@ also compared by themselves.
 
 import argparse
 import contextlib
+import gc
 import json
 import os
 import platform
@@ -168,14 +169,14 @@ def all_sides(
 ) -> tuple[dict[str, Side], list[str]]:
     """Return what is timed, by name, and what is missing here."""
     few = questions[:: -(-len(questions) // RESETS)]
-    env = gym.make(ENV_ID, dataset=DATASET)
+    env, reader, writer = made(), made(), made(writable=True)
     sides = {
         QUERY: Side(questions, lambda: our_query(env)),
         EPISODE: Side(questions, lambda: our_episode(env)),
         BARE: Side(questions, lambda: bare_query(MYSQL_CI)),
         BARE_NOCASE: Side(questions, lambda: bare_query(NOCASE)),
-        RESET: Side(few, lambda: our_reset(writes=False)),
-        AFTER_WRITE: Side(few, lambda: our_reset(writes=True)),
+        RESET: Side(few, lambda: our_reset(reader)),
+        AFTER_WRITE: Side(few, lambda: our_reset(writer)),
         FROM_SCRIPT: Side(few, lambda: from_script),
     }
     missing = []
@@ -191,7 +192,7 @@ def all_sides(
 
 
 def our_query(env: gym.Env[str, str], clock: Callable[[], float] = time.process_time) -> One:
-    forget(env)
+    forget()
 
     def one(task: SqlTask) -> float:
         env.reset(options={"task": task.task_id})
@@ -204,7 +205,7 @@ def our_query(env: gym.Env[str, str], clock: Callable[[], float] = time.process_
 
 
 def our_episode(env: gym.Env[str, str], clock: Callable[[], float] = time.process_time) -> One:
-    forget(env)
+    forget()
 
     def one(task: SqlTask) -> float:
         start = clock()
@@ -219,15 +220,26 @@ def our_episode(env: gym.Env[str, str], clock: Callable[[], float] = time.proces
     return one
 
 
-def forget(env: gym.Env[str, str]) -> None:
-    """Drop what is known of results: it goes with the connections."""
-    env.unwrapped.close()
+_MADE: list[gym.Env[str, str]] = []
+
+
+def made(**options: Any) -> gym.Env[str, str]:
+    """Make one of our environments."""
+    _MADE.append(gym.make(ENV_ID, dataset=DATASET, **options))
+    return _MADE[-1]
+
+
+def forget() -> None:
+    """Drop what is known of results: it goes with the last connection, of all environments."""
+    for env in _MADE:
+        env.unwrapped.close()
     sqlite_connection.close_idle()
+    gc.collect()
+    if sqlite_connection._memories:
+        raise SystemExit("Results are still known where none should be: a session is open.")
 
 
-def our_reset(*, writes: bool) -> One:
-    env = gym.make(ENV_ID, dataset=DATASET, writable=writes)
-
+def our_reset(env: gym.Env[str, str]) -> One:
     def one(task: SqlTask) -> float:
         start = time.process_time()
         env.reset(options={"task": task.task_id})
@@ -346,8 +358,8 @@ def server_sides(
     questions: list[SqlTask], url: str | None, stack: contextlib.ExitStack
 ) -> dict[str, Side]:
     url = url or stack.enter_context(private_mariadb())
-    there = gym.make(ENV_ID, dataset=DATASET, engine=url)
-    here = gym.make(ENV_ID, dataset=DATASET)
+    there = made(engine=url)
+    here = made()
     stack.callback(there.close)
     readable = []
     for task in questions:

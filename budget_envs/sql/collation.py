@@ -72,19 +72,22 @@ class _Key(str):
         return self.ljust(width) > other.ljust(width)
 
 
-_keys: dict[str, str] = {}
+class _Keys(dict[str, str]):
+    """Text -> what it is compared as; filled on demand."""
+
+    def __missing__(self, text: str) -> str:
+        """The key; kept for the next time, if the text is short."""
+        key = sort_key(text).rstrip(" ")
+        if not key.isprintable():
+            key = _Key(key)
+        if len(text) <= _LONGEST_KEPT:
+            if len(self) >= _MAX_KEPT:
+                self.clear()
+            self[text] = key
+        return key
 
 
-def _key(text: str) -> str:
-    """The text as it is compared; kept for the next time, if it is short."""
-    key = sort_key(text).rstrip(" ")
-    if not key.isprintable():
-        key = _Key(key)
-    if len(text) <= _LONGEST_KEPT:
-        if len(_keys) >= _MAX_KEPT:
-            _keys.clear()
-        _keys[text] = key
-    return key
+_keys = _Keys()
 
 
 class Meter(Protocol):
@@ -102,6 +105,10 @@ class Meter(Protocol):
         """
         ...
 
+    def note(self, error: BaseException) -> None:
+        """Keep what was raised in a comparison: the engine does not pass it on."""
+        ...
+
 
 def collation(meter: Meter) -> Callable[[str, str], int]:
     """A function for `sqlite3.Connection.create_collation`.
@@ -116,18 +123,21 @@ def collation(meter: Meter) -> Callable[[str, str], int]:
 
     def compare(left: str, right: str) -> int:
         # Most of the time of a query is spent here: one call for every step of a search or sort.
-        if left == right:
-            return 0
-        for _ in meter.allowance:  # the cheapest way to count
-            break
-        else:
-            if not meter.renew():
-                return 0
         try:
+            if left == right:
+                return 0
+            for _ in meter.allowance:  # the cheapest way to count
+                break
+            else:
+                if not meter.renew():
+                    return 0
+            # No KeyError is made and caught here: it would push out an exception of a signal's
+            # handler that came when SQLite called, and that is on its way through it.
             a, b = keys[left], keys[right]
-        except KeyError:
-            a, b = _key(left), _key(right)
-        return -1 if a < b else a > b
+            return -1 if a < b else a > b
+        except BaseException as error:
+            meter.note(error)
+            return 0
 
     return compare
 
@@ -137,6 +147,9 @@ class _Unmetered:
 
     def renew(self) -> bool:
         return True
+
+    def note(self, error: BaseException) -> None:
+        raise error
 
 
 compare = collation(_Unmetered())

@@ -18,6 +18,7 @@ from budget_envs.sql.mysql_address import MySqlAddress
 from budget_envs.sql.mysql_loading import drop_schema, make_copy, quoted
 from budget_envs.sql.mysql_refusals import refusal
 from budget_envs.sql.protocol import QueryResult, SqlEngineError, SqlLimits, StoppedBy
+from budget_envs.sql.sqlite_clock import UNIX_NOW
 from budget_envs.sql.sqlite_image import SqliteImage
 from budget_envs.sql.statements import (
     NO_STATEMENT,
@@ -262,7 +263,7 @@ def _connection(account: MySqlAddress, schema: str, limits: SqlLimits, *, writab
         read_timeout=int(limits.time_s) + _SPARE_S,
         sql_mode=_SQL_MODE,
     )
-    settings = {"time_zone": "'+00:00'", "max_join_size": limits.max_work}
+    settings = {"time_zone": "'+00:00'", "timestamp": UNIX_NOW, "max_join_size": limits.max_work}
     if "MariaDB" in connection.get_server_info():
         settings["max_statement_time"] = limits.time_s
         settings["max_session_mem_used"] = limits.max_memory_bytes

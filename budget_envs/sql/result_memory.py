@@ -20,7 +20,7 @@ class ResultMemory:
     """What is known of one image under one set of limits. Threads may share it.
 
     Only results that depend on nothing but the image, the limits and the statement may be kept:
-    none of a statement that read the clock, and none that time or memory ended.
+    none that time, memory or an exception from outside ended.
     """
 
     def __init__(self) -> None:

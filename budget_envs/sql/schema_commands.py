@@ -23,6 +23,7 @@ _SHOW_COLUMNS = re.compile(
          (?: (?P<in>{_NAME}) \s* \. \s* )? (?P<table>{_NAME})""",
     re.X | re.I,
 )
+_COMMENT = re.compile(r"--[^\n]*|/\*.*?(?:\*/|\Z)", re.S)
 _COLUMN_HEADERS = ("Field", "Type", "Null", "Key", "Default", "Extra")
 
 
@@ -37,7 +38,7 @@ def run_command(command: str, database: str, connection: sqlite3.Connection) -> 
     Returns:
         The columns that MySQL 8 shows, or an error.
     """
-    text = re.sub(r"\s*(?:--[^\n]*|/\*.*?\*/)\s*", " ", command, flags=re.S).strip()
+    text = _COMMENT.sub(" ", command).strip()
     if match := _SHOW_TABLES.fullmatch(text) or _SHOW_COLUMNS.fullmatch(text):
         schema = match["in"].strip('`"') if match["in"] else database
         if schema.lower() != database.lower():

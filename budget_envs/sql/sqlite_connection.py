@@ -15,6 +15,7 @@ from budget_envs.sql.collation import MYSQL_CI, collation
 from budget_envs.sql.protocol import SqlEngineError, SqlLimits
 from budget_envs.sql.result_memory import ResultMemory
 from budget_envs.sql.schema import Value
+from budget_envs.sql.sqlite_clock import stop_clock
 from budget_envs.sql.sqlite_digest import content_digest
 from budget_envs.sql.sqlite_guard import STEPS_PER_TICK, Guard
 from budget_envs.sql.sqlite_image import SqliteImage
@@ -58,23 +59,26 @@ class GuardedConnection:
         self.image = image
         self.guard = Guard(limits)
         self._row_digests: dict[str, bytes] | None  # of tables not written to; None: the image's
-        self.memory = _memories.setdefault((image.sha256, limits), ResultMemory())
+        self.memory = _memories.setdefault((image.name, image.sha256, limits), ResultMemory())
         # Without a cache of statements every run of a statement starts at step 0, so the work
         # limit stops it at the same row each time.
-        self.raw = sqlite3.connect(
-            ":memory:", isolation_level=None, check_same_thread=False, cached_statements=0
-        )
-        self.raw.create_collation(MYSQL_CI, collation(self.guard))
-        for name, strip in (("trim", str.strip), ("ltrim", str.lstrip), ("rtrim", str.rstrip)):
-            self.raw.create_function(name, 2, _trim(strip), deterministic=True)
-        self._set_limits(limits)
+        self.raw = _connected()
         try:
+            with self.own_statements():
+                self._add_functions()
+                self._set_limits(limits)
             self.load(image.content)
         except SqlEngineError:
             self.raw.close()
             raise
         self.raw.set_authorizer(self.guard.authorize)
-        self.raw.set_progress_handler(self.guard.tick, STEPS_PER_TICK)
+        self.raw.set_progress_handler(self.guard.ticks.__next__, STEPS_PER_TICK)
+
+    def _add_functions(self) -> None:
+        self.raw.create_collation(MYSQL_CI, collation(self.guard))
+        for name, strip in (("trim", str.strip), ("ltrim", str.lstrip), ("rtrim", str.rstrip)):
+            self.raw.create_function(name, 2, _trim(strip, self.guard), deterministic=True)
+        stop_clock(self.raw, self.guard)
 
     def _set_limits(self, limits: SqlLimits) -> None:
         for category, limit in _FIXED_LIMITS.items():
@@ -95,48 +99,65 @@ class GuardedConnection:
         Raises:
             SqlEngineError: If it is no database, or there is no memory for it.
         """
-        with self._own_statements():
-            try:
-                self.raw.deserialize(content)
-                (page_bytes,) = self.raw.execute("PRAGMA page_size").fetchone()
-                pages = self.guard.limits.max_database_bytes // page_bytes
-                self.raw.execute(f"PRAGMA max_page_count = {pages}")
-                self.guard.tables = set(table_names(self.raw))
-                self.guard.written.clear()
-            except (sqlite3.Error, MemoryError) as error:
-                raise SqlEngineError(
-                    f"The database {self.image.name!r} cannot be opened: {error!r}."
-                ) from error
+        self._row_digests = {}  # until all is done
+        with self.own_statements():
+            self.raw.deserialize(content)
+            (page_bytes,) = self.raw.execute("PRAGMA page_size").fetchone()
+            pages = self.guard.limits.max_database_bytes // page_bytes
+            self.raw.execute(f"PRAGMA max_page_count = {pages}")
+            self.guard.tables = set(table_names(self.raw))
+            self.guard.written.clear()
         self._row_digests = None if content is self.image.content else {}
 
     def digest(self) -> bytes:
         """A checksum of what the database holds; see `sqlite_digest.content_digest`."""
-        if self._row_digests is None:
-            self._row_digests = dict(self.image.row_digests)
-        for table in self.guard.written:
-            self._row_digests.pop(table, None)
-        self.guard.written.clear()
-        with self._own_statements():
+        with self.own_statements():
+            if self._row_digests is None:
+                self._row_digests = dict(self.image.row_digests)
+            for table in self.guard.written:
+                self._row_digests.pop(table, None)
+            self.guard.written.clear()
             return content_digest(self.raw, self._row_digests)
 
     @contextmanager
-    def _own_statements(self) -> Iterator[None]:
-        """Neither refused nor metered, and for texts longer than statements may make."""
+    def own_statements(self) -> Iterator[None]:
+        """Neither refused nor metered, and for texts longer than statements may make.
+
+        Raises:
+            SqlEngineError: If one fails, or there is no memory for it.
+        """
         self.raw.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 1_000_000_000)
         try:
             with self.guard.trusted():
                 yield
+        except (sqlite3.Error, MemoryError) as error:
+            raise SqlEngineError(
+                f"The database {self.image.name!r} cannot be opened or used: {error!r}."
+            ) from error
         finally:
             self.raw.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, self.guard.limits.max_value_bytes)
 
 
-def _trim(strip: Callable[[str, str], str]) -> Callable[[Value, Value], str | None]:
+def _connected() -> sqlite3.Connection:
+    try:
+        return sqlite3.connect(
+            ":memory:", isolation_level=None, check_same_thread=False, cached_statements=0
+        )
+    except (sqlite3.Error, MemoryError) as error:
+        raise SqlEngineError(f"SQLite cannot be opened: {error!r}.") from error
+
+
+def _trim(strip: Callable[[str, str], str], guard: Guard) -> Callable[[Value, Value], str | None]:
     """A two-argument trim in linear time; SQLite's own is quadratic and cannot be interrupted."""
 
     def trimmed(value: Value, characters: Value) -> str | None:
-        if value is None or characters is None:
-            return None
-        return strip(_as_text(value), _as_text(characters))
+        try:
+            if value is None or characters is None:
+                return None
+            return strip(_as_text(value), _as_text(characters))
+        except BaseException as error:
+            guard.note(error)
+            raise
 
     return trimmed
 
@@ -152,7 +173,7 @@ def _as_text(value: Value) -> str:
 
 
 _idle: list[GuardedConnection] = []
-_memories: WeakValueDictionary[tuple[str, SqlLimits], ResultMemory] = WeakValueDictionary()
+_memories: WeakValueDictionary[tuple[str, str, SqlLimits], ResultMemory] = WeakValueDictionary()
 _lock = threading.Lock()
 
 
@@ -161,10 +182,15 @@ def take(image: SqliteImage, limits: SqlLimits) -> GuardedConnection:
     with _lock:
         for place in range(len(_idle) - 1, -1, -1):
             idle = _idle[place]
-            if idle.image.sha256 == image.sha256 and idle.guard.limits == limits:
+            found = idle.image.sha256, idle.image.name, idle.guard.limits
+            if found == (image.sha256, image.name, limits):  # SHOW TABLES tells names apart
                 del _idle[place]
                 return idle
-    return GuardedConnection(image, limits)
+    try:
+        return GuardedConnection(image, limits)
+    except SqlEngineError:  # the bound on memory is the process's, and idle copies count
+        close_idle()
+        return GuardedConnection(image, limits)
 
 
 def release(connection: GuardedConnection) -> None:
@@ -186,8 +212,11 @@ def _forget() -> None:
 @atexit.register
 def close_idle() -> None:
     """Close the idle connections; what is known of their images goes with the last copy of each."""
-    while _idle:
-        _idle.pop().raw.close()
+    with _lock:
+        idle = _idle[:]
+        _idle.clear()
+    for connection in idle:
+        connection.raw.close()
 
 
 os.register_at_fork(after_in_child=_forget)

@@ -16,7 +16,7 @@ from typing import Literal, Self
 from budget_envs.errors import EnvStateError, SnapshotError
 from budget_envs.sql import sqlite_connection
 from budget_envs.sql.fetching import fetched
-from budget_envs.sql.protocol import QueryResult, SqlLimits
+from budget_envs.sql.protocol import QueryResult, SqlEngineError, SqlLimits
 from budget_envs.sql.schema_commands import COMMAND_WORDS, run_command
 from budget_envs.sql.sqlite_guard import Guard
 from budget_envs.sql.sqlite_image import ImageCatalog, SqliteImage
@@ -33,6 +33,9 @@ from budget_envs.sql.statements import (
 __all__ = ["SqliteEngine", "SqliteSession"]
 
 _READING_WORDS = {"select", "values", "explain"}
+_ERRORS = (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError, MemoryError)  # of a statement
+_LASTING = {"SQLITE_ERROR", "SQLITE_TOOBIG"}  # errors that come whenever the statement does
+_CALLBACK_FAILED = "user-defined function raised exception"
 
 
 class SqliteEngine:
@@ -85,6 +88,7 @@ class SqliteSession:
         self.writable = writable
         self._has_written = False
         self._digest: bytes | None = None
+        self._is_certain = True  # of the newest result: whether it would come again
         self._connection: sqlite_connection.GuardedConnection | None
         self._connection = sqlite_connection.take(image, limits)
         self._connection.guard.writable = writable
@@ -108,14 +112,14 @@ class SqliteSession:
 
     def close(self) -> None:
         """End the session; what it wrote is gone. May be called twice."""
-        if self._connection is None:
+        connection, self._connection = self._connection, None  # nobody gives it back twice
+        if connection is None:
             return
-        if self._has_written:
+        if self._has_written or connection.raw.in_transaction:
             self._finalizer()
         else:
             self._finalizer.detach()
-            sqlite_connection.release(self._connection)
-        self._connection = None
+            sqlite_connection.release(connection)
 
     def _opened(self) -> sqlite_connection.GuardedConnection:
         if self._connection is None:
@@ -137,8 +141,9 @@ class SqliteSession:
         known = connection.memory.recall(sql)
         if known is not None:
             return known
+        self._is_certain = True
         result = self._execute(sql)
-        if result.stopped_by in (None, "work") and not connection.guard.has_read_clock:
+        if self._is_certain:
             connection.memory.keep(sql, result)
         return result
 
@@ -154,7 +159,7 @@ class SqliteSession:
         if not word:
             return QueryResult(error=NO_STATEMENT)
         if word in COMMAND_WORDS:
-            with connection.guard.trusted():
+            with connection.own_statements():
                 return run_command(statement, self.database, connection.raw)
         if self.writable and word not in _READING_WORDS:
             return self._write(without_temporary(statement), word)
@@ -164,18 +169,23 @@ class SqliteSession:
         """Run a statement whole or not at all."""
         connection = self._opened()
         raw, changes = connection.raw, connection.raw.total_changes
-        with connection.guard.trusted():
+        before = self._has_written, self._digest
+        self._has_written, self._digest = True, None  # an interrupt leaves it so, wherever it comes
+        with connection.own_statements():
+            if raw.in_transaction:  # left by one that was interrupted
+                raw.execute("ROLLBACK")
             raw.execute("BEGIN")
         result = self._run(statement, word)
-        with connection.guard.trusted():
+        defines = word in ("create", "drop")
+        with connection.own_statements():
             if raw.in_transaction:  # some errors end it by themselves
                 raw.execute("COMMIT" if result.error is None else "ROLLBACK")
-            if result.error is None:
-                defines = word in ("create", "drop")
-                self._has_written |= defines or raw.total_changes != changes
-                self._digest = None
-                if defines:
-                    connection.guard.tables = set(table_names(raw))
+            if defines and result.error is None:
+                connection.guard.tables = set(table_names(raw))
+        if result.error is not None:
+            self._has_written, self._digest = before
+        elif not defines and raw.total_changes == changes:
+            self._has_written = before[0]
         return result
 
     def _run(self, statement: str, word: str) -> QueryResult:
@@ -183,12 +193,32 @@ class SqliteSession:
         guard = connection.guard
         guard.begin()
         try:
-            result = fetched(connection.raw.execute(statement), guard.limits)
-        except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError, MemoryError) as error:
-            return _failure(error, guard, word)
+            result, error = self._attempted(statement)
+        except _ERRORS as raised:
+            result, error = QueryResult(), raised
         # A sort that ran out of work ends in any order, and the statement may end before it is
         # asked again.
-        return result if guard.stopped_by is None else _failure(None, guard, word)
+        if error is None and guard.stopped_by is None:
+            return result
+        self._is_certain = _is_certain(error, guard)
+        if guard.stopped_by is None and _name(error) == "SQLITE_INTERRUPT":
+            raise SqlEngineError(
+                "A signal's handler raised an exception within a statement, and SQLite lost it."
+            )
+        return _failure(error, guard, word)
+
+    def _attempted(self, statement: str) -> tuple[QueryResult, Exception | None]:
+        """Run a statement; what a callback raised is raised, also where SQLite went on."""
+        connection = self._opened()
+        result, error = QueryResult(), None
+        try:
+            result = fetched(connection.raw.execute(statement), connection.guard.limits)
+        except _ERRORS as raised:
+            error = raised
+        except SystemError as raised:  # the same, as Python finds it
+            connection.guard.note(raised)
+        connection.guard.reraise()
+        return result, error
 
     def snapshot(self) -> bytes:
         """The state of the database; empty if nothing was written.
@@ -199,7 +229,7 @@ class SqliteSession:
         connection = self._opened()
         if not self._has_written:
             return b""
-        with connection.guard.trusted():
+        with connection.own_statements():
             return bytes.fromhex(self.image.sha256) + connection.raw.serialize()
 
     def digest(self) -> bytes:
@@ -228,7 +258,7 @@ class SqliteSession:
         if not snapshot:
             if self._has_written:
                 connection.load(self.image.content)
-            self._has_written = False
+                self._has_written = False
             return
         if not self.writable:
             raise SnapshotError(
@@ -239,8 +269,21 @@ class SqliteSession:
                 f"The snapshot is not one of the database {self.database!r}: restore it where it "
                 "was taken."
             )
-        connection.load(snapshot[32:])
         self._has_written = True
+        connection.load(snapshot[32:])
+
+
+def _name(error: Exception | None) -> str:
+    return getattr(error, "sqlite_errorname", "")
+
+
+def _is_certain(error: Exception | None, guard: Guard) -> bool:
+    """Whether a statement that failed would fail again in the same way."""
+    if guard.stopped_by is not None or isinstance(error, MemoryError):
+        return guard.stopped_by == "work" and not isinstance(error, MemoryError)
+    if guard.has_refused:
+        return True
+    return _name(error) in _LASTING and str(error) != _CALLBACK_FAILED
 
 
 def _failure(error: Exception | None, guard: Guard, word: str) -> QueryResult:
@@ -255,6 +298,6 @@ def _failure(error: Exception | None, guard: Guard, word: str) -> QueryResult:
         return QueryResult(error=f"stopped after {bound}", stopped_by=guard.stopped_by)
     if guard.refusal:
         return QueryResult(error=f"not allowed: {guard.refusal}")
-    if getattr(error, "sqlite_errorname", "") == "SQLITE_AUTH":
+    if _name(error) == "SQLITE_AUTH":
         return QueryResult(error=f"not allowed: {refused(word)}")
     return QueryResult(error=str(error))

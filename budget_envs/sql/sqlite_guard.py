@@ -46,11 +46,6 @@ Not among them: what reads or writes files or loads code, what makes large value
 (``zeroblob``), what differs from run to run (``random``), what tells of earlier statements
 (``changes``), and JSON.
 """
-# Some of them read the clock if they are given "now", or nothing.
-_CLOCKS = {
-    *("current_date", "current_time", "current_timestamp", "date", "datetime", "julianday"),
-    *("strftime", "time", "timediff", "unixepoch"),
-}
 _READ_ACTIONS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE}
 # CREATE TABLE and DROP TABLE also write to SQLite's catalogue, in the name of the statement;
 # SQLite itself refuses a statement that names the catalogue.
@@ -84,9 +79,11 @@ class Guard:
         self.tables: set[str] = set()
         self.written: set[str] = set()  # tables whose rows may have changed, until it is cleared
         self.refusal = ""
+        self.has_refused = False
         self.stopped_by: StoppedBy | None = None
-        self.has_read_clock = False
         self.allowance = _allowance()
+        self.ticks = self._ticks()
+        self._raised: BaseException | None = None
         self._trusted = False
         self._work = 0
         self._deadline = math.inf
@@ -94,9 +91,11 @@ class Guard:
     def begin(self) -> None:
         """Set the meters to zero: a statement follows."""
         self.refusal = ""
+        self.has_refused = False
         self.stopped_by = None
-        self.has_read_clock = False
         self.allowance = _allowance()
+        self._raised = None
+        self._trusted = False
         self._work = 0
         self._deadline = monotonic() + self.limits.time_s
 
@@ -108,11 +107,34 @@ class Guard:
             yield
         finally:
             self._trusted = False
+            self.reraise()
 
-    def tick(self) -> bool:
-        """Progress handler: whether to interrupt the statement."""
-        self._work += STEPS_PER_TICK
-        return self._is_over()
+    def note(self, error: BaseException) -> None:
+        """Keep what was raised in a callback: SQLite would drop it. The first one counts."""
+        if isinstance(error, SystemError) and error.__cause__ is not None:
+            error = error.__cause__  # left behind by an earlier callback, found by this one
+        self._raised = self._raised or error
+
+    def reraise(self) -> None:
+        """Raise what was noted, once."""
+        error, self._raised = self._raised, None
+        if error is not None:
+            raise error
+
+    def _ticks(self) -> Iterator[bool]:
+        """Progress handler, an item a call: whether to interrupt the statement.
+
+        A signal's handler runs where Python code is entered. A function is entered before any
+        ``try`` of its own, and what the handler raises there is lost; a generator goes on inside.
+        """
+        while True:
+            try:
+                self._work += STEPS_PER_TICK
+                yield self._is_over()
+            except GeneratorExit:
+                raise
+            except BaseException as error:
+                self.note(error)
 
     def renew(self) -> bool:
         """Allow more comparisons, unless the statement is over; see `collation.Meter`."""
@@ -124,14 +146,15 @@ class Guard:
         return True
 
     def _is_over(self) -> bool:
+        now = monotonic()
         if self._trusted:
             return False
         if self.stopped_by is None:
             if self._work > self.limits.max_work:
                 self.stopped_by = "work"
-            elif monotonic() > self._deadline:
+            elif now > self._deadline:
                 self.stopped_by = "time"
-        return self.stopped_by is not None
+        return self.stopped_by is not None or self._raised is not None
 
     def authorize(
         self, action: int, first: str | None, second: str | None, schema: str | None, by: str | None
@@ -142,15 +165,17 @@ class Guard:
         if action == sqlite3.SQLITE_READ:
             # No column: only that there are rows. SQLite then gives the name as it was written,
             # which may be that of a common table expression.
+            if first in _CATALOGUE and second == "rootpage":
+                return sqlite3.SQLITE_IGNORE  # reads as NULL: where it is stored is not what it is
             if first in self.tables or first in _CATALOGUE or not second:
                 return sqlite3.SQLITE_OK
             self.refusal = f"the table {first} cannot be read"
         elif action == sqlite3.SQLITE_FUNCTION:
             if second in FUNCTIONS:
-                self.has_read_clock |= second in _CLOCKS
                 return sqlite3.SQLITE_OK
             self.refusal = f"the function {second} is not available"
         elif self.writable and action in _WRITE_ACTIONS:
             self.written.add(first or "")
             return sqlite3.SQLITE_OK
+        self.has_refused = True
         return sqlite3.SQLITE_DENY

@@ -131,27 +131,15 @@ def test_a_session_that_may_write_neither_asks_nor_tells(sqlite_engine: SqliteEn
         assert reader._opened().memory.recall("SELECT MAX(number) FROM Orders") is None
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT CURRENT_TIMESTAMP",
-        "SELECT current_date",
-        "SELECT CURRENT_TIME",
-        "SELECT DATE('now')",
-        "SELECT datetime()",
-        "SELECT time('NOW')",
-        "SELECT julianday('now')",
-        "SELECT strftime('%s', 'now')",
-        "SELECT unixepoch()",
-        "SELECT 1 FROM Orders WHERE code < (SELECT date('no' || 'w'))",
-        "WITH x(a) AS (SELECT DateTime('now')) SELECT * FROM x",
-    ],
-)
-def test_what_the_clock_says_is_not_kept(sqlite_engine: SqliteEngine, sql: str) -> None:
-    with sqlite_engine.open("shop") as session:
-        assert session.execute(sql).error is None
-        assert session._opened().memory.recall(sql) is None
-        assert session.execute(COUNT) is session.execute(COUNT)
+def test_databases_of_equal_content_and_different_names_share_nothing(shop: SqliteImage) -> None:
+    twin = SqliteImage("twin", shop.content)
+    engine = SqliteEngine(Images([shop, twin]))
+    for name in ("shop", "twin", "shop"):
+        with engine.open(name) as session:
+            assert session.execute("SHOW TABLES").columns == (f"Tables_in_{name}",)
+            assert session.execute(f"SHOW TABLES FROM {name}").error is None
+            other = {"shop": "twin", "twin": "shop"}[name]
+            assert "unknown database" in (session.execute(f"SHOW TABLES FROM {other}").error or "")
 
 
 def test_only_the_limit_that_binds_everywhere_alike_is_kept(shop: SqliteImage) -> None:

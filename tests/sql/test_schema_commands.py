@@ -102,3 +102,18 @@ def test_a_real_server_shows_the_same(
     assert theirs.columns == ours.columns
     rows = [tuple(str(cell).replace("int(11)", "int").lower() for cell in r) for r in theirs.rows]
     assert sorted(rows) == sorted(tuple(str(cell).lower() for cell in r) for r in ours.rows)
+
+
+@pytest.mark.parametrize("filler", [" ", "/*", "/**/", "/* ", "`", "a", "\t\n"])
+def test_long_commands_are_read_in_linear_time(sqlite_engine: SqliteEngine, filler: str) -> None:
+    """Many at once: a rule that goes back over blanks takes a second for each, and is noticed."""
+    start = "DESC customer " + filler * (9_000 // len(filler))
+    with sqlite_engine.open("shop") as session:
+        for number in range(20):
+            assert session.execute(f"{start}{number} )").error or filler in ("/*", "/* ")
+
+
+@pytest.mark.parametrize("command", ["DESC/**/customer /* open", "SHOW -- x\n TABLES -- y"])
+def test_comments_may_stand_anywhere(sqlite_engine: SqliteEngine, command: str) -> None:
+    with sqlite_engine.open("shop") as session:
+        assert session.execute(command).error is None

@@ -46,7 +46,8 @@ class InterCodeSQLEnv(TextEnv[SqlProblem]):
     by the engine, and none of them runs.
 
     **Starting State**
-    A fresh copy of the task's database, and no result.
+    A fresh copy of the task's database, and no result. Its clock stands still, in UTC: see
+    `budget_envs.sql.sqlite_clock`.
 
     **Transitions**
     A statement replaces the newest result, also where it fails. Databases are read-only unless
@@ -119,6 +120,13 @@ class InterCodeSQLEnv(TextEnv[SqlProblem]):
                 f"reward must be one of {', '.join(get_args(RewardKind))}, got {reward!r}."
                 + did_you_mean(reward, get_args(RewardKind))
             )
+        for name, switch in (
+            ("include_excluded", include_excluded),
+            ("writable", writable),
+            ("auto_submit", auto_submit),
+        ):
+            if not isinstance(switch, bool):
+                raise OptionError(f"{name} is True or False, got {switch!r}.")
         self.source: SqlSource = open_source(
             dataset, data_path, hardness, split, include_excluded=include_excluded
         )
@@ -129,6 +137,7 @@ class InterCodeSQLEnv(TextEnv[SqlProblem]):
         self.result = _UNKNOWN
         self._session: SqlSession | None = None
         self._saved = b""  # the database's state while no session is open
+        self._digest: bytes | None = None  # of the database's state; None: to be found out
         self._golds: OrderedDict[str, GoldResult] = OrderedDict()
 
     # Tasks.
@@ -171,6 +180,8 @@ class InterCodeSQLEnv(TextEnv[SqlProblem]):
             if read.kind == "submit":
                 return self._judge("submit")
             self.result = self.session.execute(read.sql)
+            self._digest = None
+            self._database_digest()  # for the state's key; a failure has a verdict here
             if self.auto_submit:
                 return self._judge("sql")
         except (SqlEngineError, GoldFailedError) as error:
@@ -272,17 +283,28 @@ class InterCodeSQLEnv(TextEnv[SqlProblem]):
             self._session.close()
         self._session = None
         self._saved = b""
+        self._digest = None
+
+    def _database_digest(self) -> bytes:
+        if self._session is None and not self._saved:
+            return b""
+        if self._digest is None:
+            self._digest = self.session.digest()
+        return self._digest
 
     def _database_state(self) -> bytes:
         return self._saved if self._session is None else self._session.snapshot()
 
     @property
     def state_key(self) -> str:
-        """Hash of the task, what the database holds, and the newest result."""
+        """Hash of the task, what the database holds, hidden row numbers too, and the newest result.
+
+        Raises:
+            SqlEngineError: If the database has to be opened for it, and cannot be.
+        """
         state = hashlib.blake2b(digest_size=8)
         state.update(self._problem.task_id.encode("utf-8"))
-        if self._session is not None or self._saved:
-            state.update(self.session.digest())
+        state.update(self._database_digest())
         result = (self.result.columns, self.result.rows, self.result.error)
         state.update(repr(result).encode("utf-8", "surrogatepass"))
         return state.hexdigest()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Protocol, get_args
 
@@ -61,6 +62,8 @@ def open_source(
         TaskDataUnavailable: If the dataset's files are nowhere.
     """
     levels = _levels(hardness)
+    if path is not None and not isinstance(path, str | os.PathLike):
+        raise OptionError(f"data_path is the path of a file or folder, or None; got {path!r}.")
     if dataset == intercode_sql.DATASET:
         return _DatasetTasks(path, levels, split, include_excluded)
     if dataset != synthetic_sql.DATASET:
@@ -193,6 +196,8 @@ def _engine(name: str, catalog: ImageCatalog) -> SqlEngine:
 
 def _levels(hardness: Sequence[str]) -> tuple[Hardness, ...]:
     known: tuple[Any, ...] = get_args(Hardness)
+    if not isinstance(hardness, str | Iterable):
+        raise OptionError(f"hardness names one or more of {', '.join(known)}; got {hardness!r}.")
     levels = (hardness,) if isinstance(hardness, str) else tuple(hardness)
     for level in levels:
         if level not in known:

@@ -231,6 +231,32 @@ def test_a_copy_and_a_restored_episode_have_the_same_key(copied):
     assert env.state_key == key
 
 
+def test_states_that_differ_in_hidden_numbers_have_different_keys():
+    """A query can read them, so they are part of what the agent can see."""
+    one, other = made(writable=True), made(writable=True)
+    for env, rows in ((one, "(1), (2), (3)"), (other, "(1), (3)")):
+        env.step("CREATE TABLE t (n)")
+        env.step(f"INSERT INTO t VALUES {rows}")
+        env.step("DELETE FROM t WHERE n = 2")
+        env.step("SELECT n FROM t")
+    assert one.result == other.result
+    assert one.state_key != other.state_key
+    seen = [env.step("SELECT rowid FROM t")[0] for env in (one, other)]
+    assert seen[0] != seen[1]
+
+
+def test_a_database_that_cannot_be_read_for_its_key_voids_the_episode(monkeypatch):
+    def fails(_):
+        raise SqlEngineError("no memory")
+
+    env = made(writable=True)
+    env.step("CREATE TABLE t (n)")
+    monkeypatch.setattr("budget_envs.sql.sqlite_engine.SqliteSession.digest", fails)
+    text, reward, _, _, info = env.step("INSERT INTO t VALUES (1)")
+    assert text == "The environment failed: no memory"
+    assert (info["verdict"], math.isnan(reward)) == ("void", True)
+
+
 def test_auto_submit_tells_the_reward_and_ends_at_one():
     env = made(auto_submit=True)
     text, reward, terminated, *_ = env.step("SELECT 0")
@@ -280,6 +306,14 @@ def test_a_broken_engine_or_gold_is_void(monkeypatch):
         ({"reward": "exact"}, "reward"),
         ({"engine": "postgres"}, "sqlite"),
         ({"data_path": "x"}, "generated"),
+        ({"data_path": 5}, "data_path is the path"),
+        ({"dataset": "intercode_sql", "data_path": 5}, "data_path is the path"),
+        ({"hardness": 3}, "one or more"),
+        ({"hardness": None}, "one or more"),
+        ({"hardness": [3]}, "hardness must be among"),
+        ({"writable": "no"}, "writable is True or False"),
+        ({"auto_submit": "no"}, "auto_submit is True or False"),
+        ({"include_excluded": 3}, "include_excluded is True or False"),
     ],
 )
 def test_a_bad_setting_is_refused(keywords, message):
