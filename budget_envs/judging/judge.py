@@ -29,6 +29,9 @@ __all__ = ["UnitTestJudge"]
 
 _MAX_TIMEOUTS: Final = 2
 _STOPPED: Final = "not run: the program ran out of time on two tests before this one"
+_ENDED_BADLY: Final = "the program did not end well after its last answer"
+_LONGEST_PROGRAM: Final = 1_000_000  # characters
+_TOO_LONG: Final = f"not run: the program is longer than {_LONGEST_PROGRAM} characters"
 
 
 class UnitTestJudge:
@@ -53,11 +56,14 @@ class UnitTestJudge:
 
         Args:
             task: The task.
-            program: Any text; one that is not Python fails.
+            program: Any text; one that is not Python, or over a million characters, fails.
 
         Raises:
             SandboxLost: If the sandbox failed, so that nothing can be said.
         """
+        if len(program) > _LONGEST_PROGRAM:
+            failure = TestOutcome(False, error=_TOO_LONG)
+            return Judgement((failure,) * len(task.public), (failure,) * len(task.hidden))
         tests = list(dict.fromkeys((*task.public, *task.hidden)))
         trial = _Trial(self.sandbox, task, source_of(task, program), self._limits(task, tests))
         try:
@@ -82,6 +88,7 @@ class _Trial:
     def __init__(self, sandbox: Sandbox, task: CodeTask, source: Source, limits: Limits) -> None:
         self.sandbox = sandbox
         self.task = task
+        self.public = frozenset(task.public)
         self.source = source
         self.limits = limits
 
@@ -108,11 +115,17 @@ class _Trial:
         return [TestOutcome(passed, run.stdout.rstrip())]
 
     def _call(self, tests: Sequence[UnitTest]) -> list[TestOutcome]:
-        calls = [Call(self.source.entry, test.arguments) for test in tests]
-        run = self.sandbox.run_calls(self.source.text, calls, self.limits)
-        ended = _kept(run.execution)
+        # A program can read what was sent ahead: while what it gives may still be shown to the
+        # agent, no hidden input must have been sent.
+        public = [test for test in tests if test in self.public]
+        hidden = [test for test in tests if test not in self.public]
+        with self.sandbox.open_candidate(self.source.text, self.limits) as candidate:
+            results = candidate.call_all(self._calls(public))
+            has_seen_hidden = bool(hidden) and not candidate.has_ended
+            results += candidate.call_all(self._calls(hidden))
+            ended = _kept(candidate.finish())
         outcomes = []
-        for test, result in zip(tests, run.results, strict=True):
+        for test, result in zip((*public, *hidden), results, strict=True):
             if result.status == "ok":
                 passed = same_value(result.value, test.expected)
                 outcomes.append(TestOutcome(passed, shown(result.value)))
@@ -121,26 +134,35 @@ class _Trial:
                 outcomes.append(TestOutcome(False, error=error))
             else:
                 return outcomes or [self._failure(ended)]
-        return self._if_ended_well(ended, outcomes)
+        return self._if_ended_well(ended, outcomes, has_seen_hidden)
+
+    def _calls(self, tests: Sequence[UnitTest]) -> list[Call]:
+        return [Call(self.source.entry, test.arguments) for test in tests]
 
     def _assert(self, tests: Sequence[UnitTest]) -> list[TestOutcome]:
         outcomes: list[TestOutcome] = []
         with self.sandbox.open_candidate(self.source.text, self.limits) as candidate:
             runner = AssertionRunner(self.task, candidate)
+            has_seen_hidden = False
             for test in tests:
+                has_seen_hidden |= test not in self.public and not candidate.has_ended
                 try:
                     outcome = runner.run(test)
                 except CandidateEnded:
                     return outcomes or [self._failure(_kept(candidate.finish()))]
                 error = self.source.in_own_lines(outcome.error)
                 outcomes.append(replace(outcome, error=error))
-            return self._if_ended_well(_kept(candidate.finish()), outcomes)
+            return self._if_ended_well(_kept(candidate.finish()), outcomes, has_seen_hidden)
 
-    def _if_ended_well(self, run: Execution, outcomes: list[TestOutcome]) -> list[TestOutcome]:
+    def _if_ended_well(
+        self, run: Execution, outcomes: list[TestOutcome], has_seen_hidden: bool
+    ) -> list[TestOutcome]:
         """Return outcomes, all failed if the process they come from did not end well."""
         if run.status == "ok":
             return outcomes
         failure = self._failure(run)
+        if has_seen_hidden:  # what it said at its end could tell the agent what it saw
+            failure = replace(failure, error=_ENDED_BADLY)
         return [replace(failure, got=outcome.got) for outcome in outcomes]
 
     def _failure(self, run: Execution) -> TestOutcome:

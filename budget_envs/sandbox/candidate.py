@@ -114,7 +114,8 @@ class LiveCandidate:
         return nonces
 
     def _receive(self, nonce: bytes) -> Any:
-        reply = self._watched(lambda: self._session.receive(self._left_s))
+        reply = self._watched(self._next_reply)
+        started = time.monotonic()
         try:
             if reply[:_NONCE_BYTES] != nonce:
                 raise MalformedError("it does not belong to this call")
@@ -122,6 +123,16 @@ class LiveCandidate:
         except MalformedError as error:
             self._conclude("crash", kill=True)
             raise CandidateError(f"The candidate forged a reply: {error}.", "crash") from error
+        finally:
+            self._charge(started)  # many large replies cost the judge more than the candidate
+
+    def _next_reply(self) -> bytes:
+        if self._left_s <= 0:
+            raise TimeoutError("no time is left for an answer")
+        return self._session.receive(self._left_s)
+
+    def _charge(self, started: float) -> None:
+        self._left_s = max(0.0, self._left_s - (time.monotonic() - started))
 
     def _watched(self, action: Callable[[], _T]) -> _T:
         """Talk to the candidate at the expense of its time; an end of the talk ends the run."""
@@ -139,8 +150,13 @@ class LiveCandidate:
         except SandboxLost as error:
             execution = self._settle(lost_execution(error))
         finally:
-            self._left_s = max(0.0, self._left_s - (time.monotonic() - started))
+            self._charge(started)
         raise _no_value(execution)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is known to have ended, so that nothing reaches it any more."""
+        return self._execution is not None
 
     def function(self, name: str) -> Callable[..., Any]:
         """Return a callable that stands for the program's function ``name`` in test code."""

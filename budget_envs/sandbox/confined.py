@@ -184,13 +184,14 @@ def pack_order(request: Mapping[str, Any]) -> bytes:
 
 
 def _receive(orders: _socket.socket) -> tuple[bytes, tuple[int, ...]] | None:
-    order, ancillary, _, _ = orders.recvmsg(_CHUNK, _RIGHTS_BYTES)
+    first, ancillary, _, _ = orders.recvmsg(_CHUNK, _RIGHTS_BYTES)
+    order = bytearray(first)  # grows in place: a source may be long
     if not order:
         return None
     descriptors = ancillary[0][2]
     while len(order) < _ORDER.size or len(order) < _ORDER.size + _ORDER.unpack_from(order)[0]:
         order += orders.recv(_CHUNK)
-    return order, struct.unpack(f"{len(descriptors) // 4}i", descriptors)
+    return bytes(order), struct.unpack(f"{len(descriptors) // 4}i", descriptors)
 
 
 def _carry_out(policy: Policy, order: bytes, descriptors: tuple[int, ...]) -> int:

@@ -9,9 +9,10 @@ import fcntl
 import math
 import os
 
-__all__ = ["bytes_below", "input_file", "wipe"]
+__all__ = ["BLOCK_BYTES", "bytes_below", "input_file", "wipe"]
 
-_BLOCK_BYTES = 4096
+BLOCK_BYTES = 4096
+"""What any file or directory counts for at least."""
 
 
 def input_file(text: bytes) -> int:
@@ -33,7 +34,7 @@ def bytes_below(directory: str) -> float:
     while pending:
         try:
             for entry in os.scandir(pending.pop()):
-                total += max(_BLOCK_BYTES, _size(entry))
+                total += max(BLOCK_BYTES, _size(entry))
                 if entry.is_dir(follow_symlinks=False):
                     pending.append(entry.path)
         except FileNotFoundError:  # removed meanwhile

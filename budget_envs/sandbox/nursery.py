@@ -15,6 +15,7 @@ import _socket
 import os
 import signal
 import struct
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 
@@ -23,6 +24,7 @@ from budget_envs.sandbox import confined
 __all__ = ["Child", "Nursery"]
 
 _NUMBER = struct.Struct("<q")
+_TRIES, _PAUSE_S = 200, 0.01
 
 
 class Nursery:
@@ -116,19 +118,42 @@ def _serve(
         os.dup2(nothing, descriptor)
     waiting = _fork(policy, births)
     while os.read(begun, 1):
-        running, waiting = waiting, _fork(policy, births)
+        running, waiting = waiting, _fork_if_possible(policy, births)
         _, wait_status = os.waitpid(running, 0)
+        waiting = waiting or _fork_patiently(policy, births)
         # In a namespace of its own, what outlived its run ends with this process.
         if os.pread(children, 64, 0).split() != [b"%d" % waiting]:
             return
         os.write(deaths, _NUMBER.pack(os.waitstatus_to_exitcode(wait_status)))
 
 
+def _fork_if_possible(policy: confined.Policy, births: _socket.socket) -> int:
+    """Fork a child unless the one that runs has used up the threads that both may have."""
+    try:
+        return _fork(policy, births)
+    except OSError:
+        return 0
+
+
+def _fork_patiently(policy: confined.Policy, births: _socket.socket) -> int:
+    """Fork a child when the one that ran is dead; the kernel may count its threads a while."""
+    for _ in range(_TRIES):
+        if pid := _fork_if_possible(policy, births):
+            return pid
+        time.sleep(_PAUSE_S)
+    return _fork(policy, births)
+
+
 def _fork(policy: confined.Policy, births: _socket.socket) -> int:
     """Fork a child, hand the server the end of its orders, and return its pid."""
     orders, its_orders = _socket.socketpair()
     parent = os.getpid()
-    pid = os.fork()
+    try:
+        pid = os.fork()
+    except OSError:
+        orders.close()
+        its_orders.close()
+        raise
     if pid == 0:
         orders.close()
         confined.become_candidate(policy, its_orders, parent)

@@ -146,17 +146,36 @@ class _Pool:
             raise
 
     def _filled(self, slot: Worker | None) -> Worker:
+        if slot is not None and self._is_good(slot):
+            return slot
         if self.is_closed:
             raise EnvStateError("This sandbox is closed: open another one.")
-        if slot is not None:
-            return slot
-        worker = self.launch()
+        worker = self._launched()
         with self.lock:
             self.workers.add(worker)
         if self.is_closed:
             self._end(worker)
             raise EnvStateError("This sandbox was closed while a worker started.")
         return worker
+
+    def _is_good(self, worker: Worker) -> bool:
+        """Tell whether an idle worker outlived its last run; one that did not is ended."""
+        is_good = False
+        try:
+            is_good = not self.is_closed and worker.becomes_idle()
+        finally:
+            if not is_good:
+                self._end(worker)
+        return is_good
+
+    def _launched(self) -> Worker:
+        try:
+            return self.launch()
+        except OSError as error:
+            raise SandboxUnavailable(
+                f"A sandbox's worker could not be started: {type(error).__name__}: {error}. It "
+                "needs a folder for temporary files (TMPDIR), free processes and open files."
+            ) from error
 
     def give_back(self, worker: Worker) -> None:
         """Take a worker back; one that is lost, or in the middle of a run, is ended."""

@@ -222,3 +222,5 @@ def check_confinement(worker: Worker, facts: Mapping[str, Any]) -> None:
     if execution.status != "ok" or execution.stdout:
         leaks = execution.stdout.split("\n") if execution.stdout else [execution.stderr]
         raise SandboxLost(f"The sandbox does not isolate: {execution.status}, {leaks!r}.")
+    if not worker.becomes_idle():
+        raise SandboxLost("The sandbox's server does not outlive a run.")

@@ -70,8 +70,10 @@ class Limits:
         memory_bytes: Address space of the process.
         output_bytes: Bytes kept of stdout and of stderr, each. A program whose stdout grows
             beyond it is stopped; stderr, and what called functions print, is cut.
-        file_bytes: Bytes that files in the private directory may hold together; each file costs
-            at least one 4 KiB block.
+        file_bytes: Bytes that a file, and that the private directory's files together, may hold;
+            each file costs at least one 4 KiB block. Files that were unlinked but are kept open
+            are not seen: the ``bubblewrap`` and ``docker`` tiers bound all together to twice as
+            much, the ``process`` tier only each file, and their number by 64 descriptors.
 
     Raises:
         OptionError: If a limit is not positive and finite.
@@ -169,6 +171,17 @@ class Candidate(Protocol):
             NotPlainError: If an argument does not cross by value.
             SandboxLost: If the sandbox failed.
         """
+
+    def call_all(self, calls: Sequence[Call]) -> list[CallResult]:
+        """Make calls whose arguments are all known, without waiting for one to send the next.
+
+        A program can read what was sent ahead while it answers. One result comes back for each
+        call; nothing but an argument that does not cross is raised.
+        """
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is known to have ended, so that nothing reaches it any more."""
 
     def function(self, name: str) -> Callable[..., Any]:
         """Return a callable that stands for the program's function ``name`` in test code."""

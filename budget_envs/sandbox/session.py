@@ -39,8 +39,8 @@ class Session:
         self, worker: Worker, source: str, stdin: bytes, limits: Limits, calls: bool
     ) -> None:
         self.worker = worker
-        worker.is_busy = True
         self._channel = _open_channel(worker) if calls else None
+        worker.is_busy = True
         request = {
             "source": source,
             "stdin": stdin,
@@ -105,7 +105,7 @@ class Session:
             self.worker.wait(deadline)
             match self.worker.receive(time.monotonic() + GRACE_S):
                 case ("end", {**report}):
-                    self.worker.is_busy = False
+                    self.worker.is_busy, self.worker.is_tidying = False, True
                     return report
                 case ("end", *_):
                     raise SandboxLost("the sandbox server reports nonsense")
@@ -208,7 +208,10 @@ class _RelayedChannel:
 
 
 def _open_channel(worker: Worker) -> _DirectChannel | _RelayedChannel:
-    return _DirectChannel() if worker.local else _RelayedChannel(worker)
+    try:
+        return _DirectChannel() if worker.local else _RelayedChannel(worker)
+    except OSError as error:  # too many open files, in the judge
+        raise SandboxLost(f"no channel to the candidate could be opened: {error}") from error
 
 
 def _reply_size(framed: bytes | bytearray) -> int:

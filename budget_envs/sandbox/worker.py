@@ -146,6 +146,7 @@ class Worker:
         is_lost: True once nothing more can be asked of it.
         is_busy: True from the start of a run to its report. A worker left busy, as an interrupt
             leaves it, is of no more use either.
+        is_tidying: True from then on until what the run left is gone.
 
     Args:
         stream: To the server, which was just started.
@@ -158,6 +159,7 @@ class Worker:
         self.local = local
         self.is_lost = False
         self.is_busy = False
+        self.is_tidying = False
         self._end = end
         self._pushed_back: tuple[Any, ...] | None = None
 
@@ -227,6 +229,19 @@ class Worker:
             raise self._lost(MalformedError(f"not a frame: {frame!r:.100}"))
         self.is_lost = False
         return frame
+
+    def becomes_idle(self) -> bool:
+        """Wait until the next run can start; False if the server did not survive the last one."""
+        try:
+            if self.is_tidying and self.receive(time.monotonic() + GRACE_S) != ("idle",):
+                return False
+            self.is_tidying = False
+            self.wait(0.0)
+        except SandboxLost:
+            return False
+        except TimeoutError:  # it is silent, as it should be: the end of its stream would be news
+            return True
+        return False
 
     def push_back(self, frame: tuple[Any, ...]) -> None:
         """Make a frame the next one that `receive` returns."""

@@ -14,7 +14,8 @@ from the judge           ``config``            once: what `_Server` is made of
 \                        ``("stop",)``         kill the child
 from the server          ``("ready", facts)``  once, or ``("failed", why)``
 \                        ``("reply", bytes)``  relayed: one framed reply of the child
-\                        ``("end", report)``   the child is gone; its files are, before the next
+\                        ``("end", report)``   the child is gone, or as good as
+\                        ``("idle",)``         so is all that it left: the next run may start
 ======================== ===================== =================================================
 """
 
@@ -33,7 +34,7 @@ from contextlib import suppress
 from typing import Any
 
 from budget_envs.sandbox import confined, landlock
-from budget_envs.sandbox.files import bytes_below, input_file, wipe
+from budget_envs.sandbox.files import BLOCK_BYTES, bytes_below, input_file, wipe
 from budget_envs.sandbox.nursery import Nursery
 from budget_envs.sandbox.pipes import Capture, Control, Relay
 from budget_envs.sandbox.runner import DONE, prepare_modules, prepare_streams, warm_up
@@ -55,11 +56,11 @@ _LOOK_AT_FILES_EVERY_S = 0.05
 class _Run:
     """One child, from its fork to its report."""
 
-    def __init__(self, control: Control, request: dict[str, Any], private_dir: str) -> None:
+    def __init__(self, control: Control, request: dict[str, Any], root: str) -> None:
         self.control = control
         self.request = request
         self.is_called: bool = request["calls"]
-        self.private_dir = private_dir
+        self.root = root  # not the private directory, which a program may rename in it
         self.relay: Relay | None = None
         self.cause = ""
         self.is_over = False
@@ -157,7 +158,7 @@ class _Run:
             self._kill("timeout")
             self.deadline = math.inf
         if now >= self.next_look:
-            if bytes_below(self.private_dir) > self.request["file_bytes"]:
+            if bytes_below(self.root) - BLOCK_BYTES > self.request["file_bytes"]:
                 self._kill("files")
             took_s = time.monotonic() - now
             self.next_look = now + max(_LOOK_AT_FILES_EVERY_S, 10 * took_s)
@@ -251,7 +252,7 @@ class _Server:
                 self._serve_run(frame[1], descriptors[0] if descriptors else None)
 
     def _serve_run(self, request: dict[str, Any], channel: int | None) -> None:
-        run = _Run(self.control, request, self.private_dir)
+        run = _Run(self.control, request, self.root)
         run.start(self.nursery, channel)
         run.watch()
         if run.is_done:  # the judge need not wait for its death
@@ -262,23 +263,33 @@ class _Server:
         if not self._is_untouched():
             wipe(self.root)
             self._make_private_dir()
+        self.control.send(("idle",))
 
     def _make_private_dir(self) -> None:
         os.mkdir(self.private_dir, 0o700)
         if self.policy.uid is not None:
             os.chown(self.private_dir, self.policy.uid, self.policy.uid)
-        self.made_ns = os.stat(self.private_dir).st_mtime_ns
+        self.made = _identity(self.private_dir)
 
     def _is_untouched(self) -> bool:
         """Most programs write no file. A change that was undone shows in the time, mostly."""
-        is_alone = os.listdir(self.root) == [_PRIVATE] and not os.listdir(self.private_dir)
-        return is_alone and os.stat(self.private_dir).st_mtime_ns == self.made_ns
+        try:
+            is_alone = os.listdir(self.root) == [_PRIVATE] and not os.listdir(self.private_dir)
+            return is_alone and _identity(self.private_dir) == self.made
+        except OSError:  # another thing is in its place: a file, or a folder without rights
+            return False
 
     def close(self) -> None:
         """Remove what is this server's."""
         if self.made_root and os.path.isdir(self.root):
             wipe(self.root)
             os.rmdir(self.root)
+
+
+def _identity(path: str) -> tuple[int, ...]:
+    """Return what a program cannot give to another directory; it can set the first time."""
+    status = os.lstat(path)
+    return status.st_ino, status.st_mode, status.st_mtime_ns, status.st_ctime_ns
 
 
 def main(local: bool) -> None:

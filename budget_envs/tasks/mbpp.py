@@ -3,7 +3,8 @@
 Two files hold it: InterCode's list (``query``, ``gold``, ``tests``) and the original JSON lines
 (``text``, ``code``, ``test_list``). The hidden tests are all the assertions; the first is public,
 because nothing else tells an agent the function's name and arguments. The ``challenge_test_list``
-of the original is not used: the benchmark's own scores do not count it.
+of the original is not used: the benchmark's own scores do not count it. A yes-or-no question
+whose tests all expect the same answer is marked for exclusion.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import ast
 from collections.abc import Sequence
 
 from budget_envs.errors import TaskDataInvalid
-from budget_envs.tasks.assertions import called_names, parse_source
+from budget_envs.tasks.assertions import called_names, comparison, parse_source
 from budget_envs.tasks.code_task import CodeTask, UnitTest
 from budget_envs.tasks.registry import DatasetInfo
 from budget_envs.tasks.rows import Row, read_rows
@@ -40,7 +41,7 @@ def read(files: Sequence[LocatedFile], info: DatasetInfo) -> Contents[CodeTask]:
             raise TaskDataInvalid(
                 f"{files[0].path}: row {row.get('task_id')!r} is not an MBPP problem: {error}."
             ) from error
-        entries.append(Entry(task, statement_key(task.statement), split))
+        entries.append(Entry(task, statement_key(task.statement), split, _exclusion(task)))
     return Contents(tuple(entries))
 
 
@@ -61,6 +62,15 @@ def official_split(number: int) -> str:
         if 1 <= number <= last:
             return split
     raise TaskDataInvalid(f"MBPP's problems are numbered 1 to 974; got {number}.")
+
+
+def _exclusion(task: CodeTask) -> str | None:
+    """Leave out a yes-or-no question whose tests all expect the same answer."""
+    sides = [comparison(test.input, task.function_name or "") for test in task.hidden]
+    expected = {side[1] if side else "" for side in sides}
+    if len(sides) > 1 and len(expected) == 1 and expected <= {"True", "False"}:
+        return f"all tests expect {expected.pop()}, so a program that always returns it passes"
+    return None
 
 
 def _task(row: Row) -> CodeTask:

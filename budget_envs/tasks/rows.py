@@ -51,6 +51,8 @@ def _json(path: Path) -> Iterator[Any]:
         except json.JSONDecodeError as error:
             if error.msg != "Extra data":  # one object per line is read below
                 raise _damaged(path, error) from error
+        except (ValueError, RecursionError) as error:  # a number too long, lists too deep
+            raise _damaged(path, error) from error
         else:
             yield from rows if isinstance(rows, list) else [rows]
             return
@@ -58,7 +60,7 @@ def _json(path: Path) -> Iterator[Any]:
         if line.strip():
             try:
                 yield json.loads(line)
-            except json.JSONDecodeError as error:
+            except (ValueError, RecursionError) as error:
                 raise _damaged(path, f"line {number}: {error}") from error
 
 

@@ -8,7 +8,6 @@ import pytest
 from budget_envs.judging import UnitTestJudge
 from budget_envs.sandbox import (
     CallResult,
-    CallsRun,
     Execution,
     Limits,
     SandboxLost,
@@ -51,10 +50,6 @@ class Watched:
     def run_program(self, source, stdin, limits):
         self.runs.append(stdin)
         return self.sandbox.run_program(source, stdin, limits)
-
-    def run_calls(self, source, calls, limits):
-        self.runs.append(calls)
-        return self.sandbox.run_calls(source, calls, limits)
 
     def open_candidate(self, source, limits):
         self.runs.append(source)
@@ -233,11 +228,16 @@ LOST = Execution("lost", stderr="the worker died")
 
 
 class LostCandidate:
+    has_ended = True
+
     def function(self, name):
         def call(*args):
             raise SandboxLost("the worker died")
 
         return call
+
+    def call_all(self, calls):
+        return [CallResult("lost") for _ in calls]
 
     def finish(self):
         return LOST
@@ -254,9 +254,6 @@ class Lost:
 
     def run_program(self, source, stdin, limits):
         return LOST
-
-    def run_calls(self, source, calls, limits):
-        return CallsRun(LOST, tuple(CallResult("lost") for _ in calls))
 
     def open_candidate(self, source, limits):
         return LostCandidate()
@@ -276,9 +273,6 @@ def test_a_lost_sandbox_is_an_error_and_never_a_verdict(task):
 @pytest.mark.parametrize("task", [DOUBLE, CHECKED])
 def test_a_worker_that_cannot_be_replaced_is_a_lost_sandbox(task):
     class Unavailable(Lost):
-        def run_calls(self, source, calls, limits):
-            return self.open_candidate(source, limits)
-
         def open_candidate(self, source, limits):
             raise SandboxUnavailable("no more processes")
 
@@ -498,3 +492,112 @@ def test_a_program_cannot_find_the_expected_output(judge):
     assert not outcome.passed
     assert int(outcome.got.split()[0]) > 20  # it did look around
     assert canary not in outcome.got
+
+
+# Nothing of the hidden tests comes out, and no program costs more than its time.
+
+SNOOPER = """
+import gc, os, sys
+
+def sent_ahead():
+    frames = [o for o in gc.get_objects() if type(o).__name__ == "generator"]
+    frames = [o for o in frames if o.gi_code.co_name == "_requests" and o.gi_frame]
+    found = b"".join(bytes(o.gi_frame.f_locals["buffer"]) for o in frames)
+    os.set_blocking(4, False)
+    try:
+        found += os.read(4, 1 << 20)
+    except BlockingIOError:
+        pass
+    os.set_blocking(4, True)
+    return found
+
+def f(text):
+    return repr(sent_ahead())
+"""
+
+
+def secret_task():
+    public = tuple(UnitTest.functional([f"public{i}"], i) for i in range(2))
+    hidden = tuple(UnitTest.functional([f"secret{i}"], i) for i in range(3))
+    return CodeTask("t/secret", "Do it.", public, hidden, "test", function_name="f")
+
+
+def told(judgement):
+    return " ".join(outcome.got + outcome.error for outcome in judgement.public)
+
+
+def test_hidden_inputs_are_not_sent_while_a_public_test_may_still_tell_them(judge):
+    judgement = judge.judge(secret_task(), SNOOPER)
+    assert "public1" in judgement.public[0].got  # public ones are sent ahead, and harmless
+    assert "secret" not in told(judgement)
+
+
+SEEN = "import os\nseen = []\ndef f(text):\n    seen.append(text)\n"
+TELL_TALES = {
+    "in the last answer": SEEN
+    + """\
+    if len(seen) == 5:
+        os.write(2, repr(seen).encode())
+        os.write(3, b"D")
+        os._exit(1)
+    return 7
+""",
+    "in a stream's flush": SEEN
+    + """\
+    return 7
+import sys
+class Out:
+    closed = False
+    def write(self, text): pass
+    def flush(self):
+        os.write(2, repr(seen).encode())
+        os._exit(7)
+sys.stdout = Out()
+""",
+}
+
+
+@pytest.mark.parametrize("how", TELL_TALES)
+@pytest.mark.parametrize("kind", ["functional", "assert"])
+def test_a_program_cannot_tell_in_its_last_words_what_it_saw(judge, how, kind):
+    task = secret_task()
+    if kind == "assert":
+        as_text = lambda test: UnitTest("assert", f"assert f({test.arguments[0]!r}) == 7")  # noqa: E731
+        public, hidden = (tuple(map(as_text, tests)) for tests in (task.public, task.hidden))
+        task = replace(task, public=public, hidden=hidden)
+    judgement = judge.judge(task, TELL_TALES[how])
+    assert all(outcome.got == "7" for outcome in judgement.public)
+    if "flush" in how:
+        assert {o.error for o in (*judgement.public, *judgement.hidden)} == {
+            "the program did not end well after its last answer"
+        }
+    assert "secret" not in told(judgement)
+    assert "exit code" not in told(judgement)
+
+
+def test_a_program_that_does_not_load_is_told_why_whatever_is_hidden(judge):
+    judgement = judge.judge(secret_task(), "import os\nos.write(2, b'why')\nos._exit(3)")
+    assert judgement.public[0].error == "why"
+
+
+def test_a_key_of_too_many_digits_is_wrong(judge):
+    task = call_task(([1], {"1": 1}))
+    assert not judge.judge(task, "def f(x):\n    return {10**5000: 1}").is_success
+    assert judge.judge(task, "def f(x):\n    return {1: 1}").is_success
+
+
+def test_reading_large_answers_is_at_the_expense_of_the_program(judge):
+    quick = UnitTestJudge(judge.sandbox, time_limit_s=0.05)
+    task = call_task(*[([i], i) for i in range(6)])
+    program = "big = [[]] * 900_000\ndef f(x):\n    return big if x else 0"
+    outcomes = quick.judge(task, program).hidden
+    assert not any(outcome.passed for outcome in outcomes[1:])
+    assert any(outcome.timed_out for outcome in outcomes)
+
+
+def test_a_program_that_is_too_long_fails_before_any_sandbox():
+    judgement = UnitTestJudge(Lost()).judge(DOUBLE, "#" * 1_000_001)
+    assert not judgement.is_success
+    assert {o.error for o in (*judgement.public, *judgement.hidden)} == {
+        "not run: the program is longer than 1000000 characters"
+    }

@@ -1,3 +1,4 @@
+import errno
 import os
 import pickle
 import signal
@@ -9,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from budget_envs.errors import EnvStateError, OptionError
-from budget_envs.sandbox import Call, Limits, SandboxLost
+from budget_envs.sandbox import Call, Limits, SandboxLost, SandboxUnavailable, session
 from budget_envs.sandbox.pool import PooledSandbox
 
 
@@ -73,15 +74,6 @@ def lose_server(sandbox):
     worker.stream.connection.shutdown(socket.SHUT_RDWR)
 
 
-def test_a_lost_worker_is_reported_and_replaced(open_fresh):
-    sandbox = open_fresh()
-    lose_server(sandbox)
-    execution = sandbox.run_program("print(1)")
-    assert (execution.status, execution.exit_code) == ("lost", None)
-    assert "sandbox" in execution.stderr
-    assert sandbox.run_program("print(1)").stdout == "1\n"
-
-
 def test_a_worker_lost_in_the_middle_of_calls_loses_the_calls(open_fresh):
     sandbox = open_fresh()
     candidate = sandbox.open_candidate("def f():\n    return 1")
@@ -100,13 +92,32 @@ def test_a_worker_lost_in_the_middle_of_calls_loses_the_calls(open_fresh):
     assert sandbox.run_program("print(1)").stdout == "1\n"
 
 
-def test_a_worker_lost_before_the_calls_loses_all_of_them(open_fresh):
+def test_a_worker_lost_before_the_calls_is_replaced(open_fresh):
     sandbox = open_fresh()
     lose_server(sandbox)
     run = sandbox.run_calls("def f():\n    return 1", [Call("f")] * 3)
-    assert run.execution.status == "lost"
-    assert [result.status for result in run.results] == ["lost"] * 3
-    assert sandbox.run_calls("def f():\n    return 1", [Call("f")]).results[0].value == 1
+    assert [result.value for result in run.results] == [1] * 3
+
+
+def test_a_worker_that_the_system_refuses_is_unavailable_isolation():
+    def refuse():
+        raise FileNotFoundError("no folder for temporary files")
+
+    with pytest.raises(SandboxUnavailable, match=r"no folder for temporary files.*TMPDIR"):
+        PooledSandbox("process", refuse, 1, Limits())
+
+
+def test_a_judge_without_free_descriptors_loses_the_run_alone(monkeypatch, sandbox):
+    def refuse(*_):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(session, "_DirectChannel", refuse)
+        patch.setattr(session, "_RelayedChannel", refuse)
+        run = sandbox.run_calls("def f():\n    return 1", [Call("f")])
+    assert (run.execution.status, run.results[0].status) == ("lost", "lost")
+    assert "Too many open files" in run.execution.stderr
+    assert sandbox.run_program("print(1)").stdout == "1\n"
 
 
 def test_a_closed_sandbox_says_so(open_fresh):

@@ -294,3 +294,41 @@ def test_a_call_waits_no_longer_than_the_time_that_is_left():
         assert caught.value.status == "timeout"
         assert [frame[0] for frame in server.received()] == ["run", "call", "stop"]
         thread.join()
+
+
+def after_a_run(server):
+    server.send(("end", REPORT))
+    run_program_on(server.worker, "source", "", Limits(time_s=1))
+    return server.worker
+
+
+def test_a_worker_is_idle_once_its_server_has_tidied_up():
+    with Server() as server:
+        it = after_a_run(server)
+        server.send(("idle",))
+        assert it.becomes_idle()
+        assert it.becomes_idle()
+        assert not it.is_lost
+
+
+@pytest.mark.parametrize("frames", [[("end", REPORT)], [("idle",), ("idle",)], [b"?"], [()]])
+def test_a_worker_whose_server_says_anything_else_is_not_idle(frames):
+    with Server() as server:
+        it = after_a_run(server)
+        server.send(*frames)
+        assert not it.becomes_idle()
+
+
+@pytest.mark.parametrize("before", [[], [("idle",)]])
+def test_a_worker_whose_server_is_gone_is_not_idle(before):
+    with Server() as server:
+        it = after_a_run(server)
+        server.send(*before)
+        server.theirs.close()
+        assert not it.becomes_idle()
+
+
+def test_a_worker_whose_server_does_not_tidy_up_is_not_idle(monkeypatch):
+    monkeypatch.setattr(worker, "GRACE_S", 0.1)
+    with Server() as server:
+        assert not after_a_run(server).becomes_idle()

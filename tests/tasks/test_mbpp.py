@@ -140,3 +140,24 @@ def test_a_training_problem_that_the_test_split_repeats_is_left_out(write: Write
         "MBPP/550": "same problem as MBPP/20 in the split test",
         "MBPP/700": "same problem as MBPP/20 in the split test",
     }
+
+
+@pytest.mark.parametrize(
+    ("tests", "is_excluded"),
+    [
+        (["assert add(1, 2) == True", "assert add(3, 4) == True"], True),
+        (["assert add(1, 2) == False", "assert add(3, 4) == False"], True),
+        (["assert add(1, 2) == True", "assert add(3, 4) == False"], False),
+        (["assert add(1, 2) == True", "assert add(3, 4)"], False),
+        (["assert add(1, 2) == True"], False),
+        (["assert add(1, 2) == 3", "assert add(2, 1) == 3"], False),
+    ],
+)
+def test_a_question_that_all_tests_answer_alike_is_left_out(
+    write: Write, tests: list[str], is_excluded: bool
+) -> None:
+    (task,) = load(
+        "mbpp", write("mbpp.json", [{**INTERCODE, "tests": tests}]), include_excluded=True
+    )
+    loaded = load("mbpp", write("mbpp.json", [{**INTERCODE, "tests": tests}]))
+    assert loaded.excluded.keys() == ({task.task_id} if is_excluded else set())

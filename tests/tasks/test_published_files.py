@@ -104,7 +104,14 @@ def test_no_group_straddles_two_splits_by_default(
     ("name", "reasons"),
     [
         ("humaneval", {}),
-        ("mbpp", {"same problem": 3, "tests build objects of a class that the statement": 2}),
+        (
+            "mbpp",
+            {
+                "same problem": 3,
+                "tests build objects of a class that the statement": 2,
+                "all tests expect True, so a program that always returns it passes": 1,
+            },
+        ),
         ("deepcoder_codeforces", {"several answers": 47, "interactive": 16}),
         ("code_contests", {"several answers": 41, "interactive": 3}),
     ],

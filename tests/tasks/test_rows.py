@@ -90,3 +90,12 @@ def test_a_damaged_parquet_file_says_so(write: Write) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     with pytest.raises(TaskDataInvalid, match="cannot be read"):
         list(read_rows(write("r.parquet", b"PAR1 nonsense")))
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "9" * 5000, '[{"a": ' + "9" * 5000 + "}]"])
+@pytest.mark.parametrize("name", ["r.json", "r.jsonl"])
+def test_json_that_python_refuses_to_read_says_so(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_text(text + "\n", "utf-8")
+    with pytest.raises(TaskDataInvalid, match="Fetch the file again"):
+        list(read_rows(path))

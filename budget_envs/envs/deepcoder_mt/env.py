@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
@@ -29,6 +30,7 @@ _EXAMPLES: Final = (
 )
 _LEVELS: Final = (1, 2, 3)
 _REMEMBERED: Final = 64  # judgements kept
+_LEAST_S, _MOST_S = 0.01, 3600  # in less no program even starts
 
 
 class DeepCoderMTEnv(TextEnv[CodeTask]):
@@ -81,7 +83,7 @@ class DeepCoderMTEnv(TextEnv[CodeTask]):
         include_excluded: Also use tasks that a dataset leaves out by default.
         sandbox: ``"process"``, ``"bubblewrap"``, ``"docker"``, or ``"auto"`` for the strongest one
             that works here. Missing isolation is an error, never a weaker sandbox.
-        time_limit_s: Seconds for one test; ``None`` takes each task's own limit.
+        time_limit_s: Seconds for one test, 0.01 to 3600; ``None`` takes each task's own limit.
         render_mode: ``"ansi"`` or ``"human"``.
 
     **Version History**
@@ -113,6 +115,7 @@ class DeepCoderMTEnv(TextEnv[CodeTask]):
         if split is not None:
             _one_of("split", split, TASK_SPLITS)
         self.source: TaskSource
+        _check_names(dataset, data_path)
         if dataset == synthetic_code.DATASET:
             _refuse(dataset, data_path=data_path, include_excluded=include_excluded)
             self.source = SyntheticTasks(levels, kind, split)
@@ -239,6 +242,13 @@ def _one_of(name: str, value: str, known: Sequence[str]) -> str:
     return value
 
 
+def _check_names(dataset: object, data_path: object) -> None:
+    if not isinstance(dataset, str):
+        raise OptionError(f"dataset must be the name of one, got {dataset!r}.")
+    if data_path is not None and not isinstance(data_path, str | os.PathLike):
+        raise OptionError(f"data_path must be a file or folder, got {data_path!r}.")
+
+
 def _refuse(dataset: str, **settings: object) -> None:
     """Refuse settings that would have no effect."""
     for name, value in settings.items():
@@ -249,6 +259,9 @@ def _refuse(dataset: str, **settings: object) -> None:
 def _seconds(value: float | None) -> float | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 3600:
-        raise OptionError(f"time_limit_s must be a number of seconds above 0, got {value!r}.")
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not _LEAST_S <= value <= _MOST_S:
+        raise OptionError(
+            f"time_limit_s must be a number of seconds from {_LEAST_S} to {_MOST_S}, got {value!r}."
+        )
     return float(value)

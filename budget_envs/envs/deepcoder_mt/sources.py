@@ -21,7 +21,7 @@ FAMILY: Final = "deepcoder_mt"
 """What the registry calls the environment of these datasets."""
 
 _LEVEL, _INDEX = 1, 2  # names of the streams derived from a task's key
-_INDICES: Final = 1_000_000  # unseeded draws are among so many tasks of a level
+_INDICES: Final = 1_000_000  # draws are among so many tasks of a level, listings no longer
 
 
 class TaskSource(Protocol):
@@ -86,6 +86,8 @@ class SyntheticTasks:
 
     def at(self, split: str, index: int) -> CodeTask:
         """Return the ``index``-th distinct task of a split."""
+        if index >= _INDICES:
+            raise OptionError(f"index {index} is out of range: it must be below {_INDICES}.")
         return self.load(_listed_id(split, self.levels, self.kind, index))
 
     def load(self, task_id: str) -> CodeTask:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from budget_envs.envs.deepcoder_mt import DeepCoderMTEnv
-from budget_envs.sandbox import Execution, Limits
+from budget_envs.sandbox import Limits, SandboxLost
 
 _DATA_VARIABLE = os.environ.get("BUDGET_ENVS_DATA")
 
@@ -75,12 +75,9 @@ def lose_sandbox(monkeypatch):
         limits = Limits()
         runs = 0
 
-        def run_calls(self, source, calls, limits):
-            from budget_envs.sandbox import CallResult, CallsRun
-
+        def open_candidate(self, source, limits):
             Lost.runs += 1
-            lost = Execution("lost", stderr="the worker died")
-            return CallsRun(lost, tuple(CallResult("lost") for _ in calls))
+            raise SandboxLost("the worker died")
 
     def lose():
         monkeypatch.setattr("budget_envs.envs.deepcoder_mt.env.shared_sandbox", lambda tier: Lost())

@@ -33,9 +33,9 @@ class Counting:
         self.limits = self.sandbox.limits
         return self
 
-    def run_calls(self, source, calls, limits):
+    def open_candidate(self, source, limits):
         self.runs += 1
-        return self.sandbox.run_calls(source, calls, limits)
+        return self.sandbox.open_candidate(source, limits)
 
 
 @pytest.fixture
@@ -330,10 +330,15 @@ def test_a_forked_process_judges_in_a_sandbox_of_its_own(make_env):
         ({"sandbox": "dokcer"}, "Did you mean 'docker'"),
         ({"sandbox": None}, "sandbox must be one of"),
         ({"split": "tets"}, "Did you mean 'test'"),
-        ({"time_limit_s": 0}, "above 0"),
-        ({"time_limit_s": True}, "above 0"),
-        ({"time_limit_s": math.nan}, "above 0"),
-        ({"time_limit_s": "2"}, "above 0"),
+        ({"time_limit_s": 0}, "from 0.01 to 3600"),
+        ({"time_limit_s": 1e-9}, "from 0.01 to 3600"),
+        ({"dataset": ["a"]}, "dataset must be the name"),
+        ({"dataset": None}, "dataset must be the name"),
+        ({"data_path": 5}, "data_path must be a file or folder"),
+        ({"dataset": "humaneval", "data_path": 5}, "data_path must be a file or folder"),
+        ({"time_limit_s": True}, "from 0.01 to 3600"),
+        ({"time_limit_s": math.nan}, "from 0.01 to 3600"),
+        ({"time_limit_s": "2"}, "from 0.01 to 3600"),
         ({"levels": 3}, "levels must be a list"),
         ({"levels": [7]}, "level from 1 to 5"),
         ({"kind": "functionl"}, "Did you mean 'functional'"),
@@ -347,6 +352,11 @@ def test_a_forked_process_judges_in_a_sandbox_of_its_own(make_env):
 def test_a_bad_setting_is_refused(settings, message):
     with pytest.raises(OptionError, match=message):
         DeepCoderMTEnv(**settings)
+
+
+def test_an_index_beyond_all_listings_is_refused(make_env):
+    with pytest.raises(OptionError, match="out of range"):
+        make_env(options={"split": "test", "index": 10**30})
 
 
 @pytest.mark.parametrize("tier", ["auto", *TIERS])
