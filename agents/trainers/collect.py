@@ -38,7 +38,8 @@ class Rollouts:
         is_terminated: ``(N,) bool``: the environment reached an end of its own, as opposed to being
             cut by a limit around it.
         groups: ``(N,) int64``.
-        seconds: Wall time by phase: ``"environment"``, ``"generation"``.
+        seconds: Wall time by phase: ``"environment"``; ``"prefill"`` and ``"decode"`` of the model;
+            ``"policy"``, what its policy does around them, such as tokenising.
     """
 
     episodes: tuple[Episode, ...]
@@ -211,17 +212,25 @@ def play(
     """Play episodes and return them in the order of the requests, with their tokens."""
     started = time.perf_counter()
     watched = _Timed(policy)
+    usage = policy.sampler.usage
+    before = usage.prefill_seconds, usage.decode_seconds
     pool.endings.clear()
     rounds = rollout(watched, pool, requests, batch_size=batch_size)
     by_key = {episode.key: episode for finished in rounds for episode in finished}
     tokens = [_tokens(policy, request) for request in requests]
     elapsed = time.perf_counter() - started
+    prefill, decode = usage.prefill_seconds - before[0], usage.decode_seconds - before[1]
     return Rollouts(
         episodes=tuple(by_key[request.key] for request in requests),
         tokens=tuple(tokens),
         is_terminated=np.array([pool.endings.get(r.key, True) for r in requests], dtype=bool),
         groups=groups,
-        seconds={"generation": watched.seconds, "environment": elapsed - watched.seconds},
+        seconds={
+            "environment": elapsed - watched.seconds,
+            "prefill": prefill,
+            "decode": decode,
+            "policy": watched.seconds - prefill - decode,
+        },
     )
 
 

@@ -27,7 +27,7 @@ class HeldOut:
 
     Args:
         language_model: What is measured, with the weights it has at the time.
-        make_env: Makes environments with T_max turns and the oracle.
+        make_env: Makes environments with T_max turns, and with an oracle if there is one.
         settings: How much is played.
         max_tokens_per_turn: Most tokens of one action.
         seed: Of the episodes' luck.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,9 +16,10 @@ from budget_envs.agents.trainers.config import EnvSettings, RLSettings, TrainSet
 from budget_envs.agents.trainers.held_out import HeldOut, t_max_of
 from budget_envs.agents.trainers.run import TrainingRun
 from budget_envs.agents.trainers.update import shuffled
-from budget_envs.errors import OptionError
+from budget_envs.errors import OptionError, UnsupportedError
 from budget_envs.evaluation.env_maker import EnvMaker, oracle_entry
 from budget_envs.streams import derive_key, text_key
+from budget_envs.wrappers.base import has_text
 
 __all__ = ["Learner", "TaskOrder", "env_maker", "held_out"]
 
@@ -29,27 +31,45 @@ _HELD_OUT: Final = text_key("budget_envs.agents.trainers.HeldOut")
 def env_maker(
     settings: EnvSettings, keywords: Mapping[str, Any], *, needs_oracle: bool = False
 ) -> EnvMaker:
-    """Return a maker of environments whose actions an oracle judges, where there is one.
+    """Return a maker of environments to train on.
 
     Args:
         settings: What is played.
         keywords: For ``gym.make``, in place of those of the settings.
-        needs_oracle: Refuse an environment without one.
+        needs_oracle: Let an oracle judge every action. It is left out otherwise, as some run tests.
 
     Raises:
-        OptionError: If there is no turn budget, or no oracle where one is needed.
+        OptionError: If there is no turn budget, or no oracle where one is needed, or the budget is
+            drawn by the environment.
+        UnsupportedError: If observations or actions are no text.
     """
+    if keywords.get("budget_mix"):
+        raise OptionError("training sets the budget of every episode: say budget.arm='budget_mix'.")
     made = EnvMaker.of(settings.id, keywords)
     if made.t_max is None:
         raise OptionError(f"{settings.id} has no turn budget: give one, env.set.budget = 10.")
     env = made()
     try:
-        has_oracle = "oracle" in keywords or oracle_entry(env) is not None
+        if not has_text(env.action_space) or not has_text(env.observation_space):
+            raise UnsupportedError(f"language models play text, and {env} has none.")
+        has_oracle = bool(keywords.get("oracle")) or oracle_entry(env) is not None
     finally:
         env.close()
     if needs_oracle and not has_oracle:
         raise OptionError(f"oracle_reward needs an oracle, and {settings.id} has none of its own.")
-    return EnvMaker.of(settings.id, {"oracle": True, **keywords}) if has_oracle else made
+    return with_oracle(made) if needs_oracle else made
+
+
+def with_oracle(make_env: EnvMaker) -> EnvMaker:
+    """Return a maker of environments in which an oracle judges every action, if they have one."""
+    env = make_env()
+    try:
+        has_oracle = oracle_entry(env) is not None
+    finally:
+        env.close()
+    if not has_oracle:
+        return make_env
+    return dataclasses.replace(make_env, kwargs={"oracle": True, **make_env.kwargs})
 
 
 def held_out(
@@ -67,7 +87,7 @@ def held_out(
         )
     return HeldOut(
         language_model,
-        make_env,
+        with_oracle(make_env),
         settings.held_out,
         max_tokens_per_turn=max_tokens,
         seed=derive_key(settings.seed, _HELD_OUT),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -149,14 +149,14 @@ def _version(env_id: str) -> int:
 
 
 def _suggestion(env_id: str) -> str:
-    """Name the nearest id, of this package if one is near: people leave out its namespace."""
-    ours: Sequence[str] = [preset.id for preset in PRESETS]
-    by_name = {known.partition("/")[2].lower(): known for known in ours}
+    """Name the nearest id, whatever its namespace, which people leave out; ours among equals."""
+    ours = [preset.id for preset in PRESETS]
+    by_name = {known.rpartition("/")[2].lower(): known for known in [*gym.registry, *ours]}
     near = did_you_mean(env_id.rpartition("/")[2].lower(), by_name)
-    if near:
-        name = near.split("'")[1]
-        return near.replace(name, by_name[name])
-    return did_you_mean(env_id, gym.registry)
+    if not near:
+        return ""
+    name = near.split("'")[1]
+    return near.replace(name, by_name[name])
 
 
 def _read_value(key: str, text: str) -> Any:

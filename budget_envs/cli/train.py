@@ -190,7 +190,7 @@ def _notes(values: Mapping[str, float]) -> str:
     total = values.get("time/step", 0.0)
     shares = [
         f"{phase} {100 * values[key] / total:.0f} %"
-        for phase in ("environment", "generation", "train")
+        for phase in ("environment", "prefill", "decode", "train")
         if (key := f"time/{phase}") in values and total > 0
     ]
     return "; ".join(watched + [", ".join(shares)] * bool(shares))

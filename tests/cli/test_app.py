@@ -189,6 +189,11 @@ def test_python_m_is_the_same_command(shell):
     assert (done.code, done.out.strip()) == (0, __version__)
 
 
+TRAINING = [
+    "folder=run", "model=tiny", "num_steps=1", "batch_size=1", f"env.id={LAKE}", "env.set.size=3",
+    "env.tasks=2", "demonstrations.episodes=2", "held_out.tasks=1", "tiny.hidden_size=16",
+    "tiny.num_layers=1", "tiny.num_heads=2", "tiny.num_kv_heads=2", "tiny.vocab_size=320",
+]  # fmt: skip
 PRINTING = {
     "": [],
     "--help": [],
@@ -201,6 +206,7 @@ PRINTING = {
     "tasks": ["list"],
     "bench": [LAKE, "--steps", "10"],
     "doctor": [],
+    "train": ["sft", *(word for pair in TRAINING for word in ("--set", pair))],
 }
 
 

@@ -19,7 +19,7 @@ LAKE = "budget_envs/FrozenLake-4x4-v0"
 SFT = [
     "model=tiny", "num_steps=2", "batch_size=2", f"env.id={LAKE}", "env.set.size=3", "env.tasks=4",
     "demonstrations.episodes=4", "held_out.tasks=2", "tiny.hidden_size=16", "tiny.num_layers=1",
-    "tiny.num_heads=2", "tiny.vocab_size=320",
+    "tiny.num_heads=2", "tiny.num_kv_heads=2", "tiny.vocab_size=320",
 ]  # fmt: skip
 RL = [
     "num_steps=2", f"env.id={LAKE}", "env.set.size=3", "env.tasks=4", "rollouts.groups=1",

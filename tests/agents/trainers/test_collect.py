@@ -175,6 +175,7 @@ def test_metrics_have_the_customary_names(policy):
     metrics = _collect(policy).metrics()
     wanted = {"charts/episodic_return", "charts/episodic_length", "charts/SPS"}
     wanted |= {"rollout/success_rate", "rollout/mean_budget", "rollout/equal_group_share"}
-    wanted |= {"time/environment", "time/generation"}
-    assert wanted <= set(metrics)
+    phases = {"time/environment", "time/prefill", "time/decode", "time/policy"}
+    assert wanted | phases <= set(metrics)
+    assert all(metrics[phase] > 0 for phase in phases)
     assert metrics["rollout/mean_budget"] == 3

@@ -23,7 +23,7 @@ from budget_envs.agents.trainers.grpo import GRPOSettings, train_grpo
 from budget_envs.agents.trainers.logging import read_scalars
 from budget_envs.agents.trainers.ppo import PPOSettings, train_ppo
 from budget_envs.agents.trainers.sft import SFTSettings, batch_rows, train_sft
-from budget_envs.errors import OptionError
+from budget_envs.errors import OptionError, UnsupportedError
 
 LAKE = "budget_envs/FrozenLake-4x4-v0"
 TRAINERS = [(GRPOSettings, train_grpo), (GiGPOSettings, train_gigpo), (PPOSettings, train_ppo)]
@@ -70,7 +70,7 @@ def test_what_is_logged(kind, train, short_run, tmp_path):
     wanted = {"charts/episodic_return", "charts/SPS", "charts/learning_rate"}
     wanted |= {"losses/policy_loss", "losses/approx_kl", "losses/entropy", "losses/clipfrac"}
     wanted |= {"losses/grad_norm", "losses/kl_to_reference", "rollout/success_rate"}
-    wanted |= {"time/environment", "time/generation", "time/train", "time/step"}
+    wanted |= {"time/environment", "time/decode", "time/train", "time/step"}
     wanted |= {"losses/value_loss"} if kind is PPOSettings else set()
     wanted |= {"rollout/singleton_share"} if kind is GiGPOSettings else set()
     assert {name: sorted(found[name]) for name in wanted} == {name: [0, 1, 2, 3] for name in wanted}
@@ -166,6 +166,27 @@ def test_an_environment_without_turns_is_refused(short_run):
     env = EnvSettings(id=LAKE, set={"budget": {"tokens": 5}}, tasks=4)
     with pytest.raises(OptionError, match="has no turn budget"):
         train_grpo(short_run(GRPOSettings, env=env))
+
+
+@pytest.mark.parametrize(
+    ("keywords", "error", "message"),
+    [
+        ({"budget_mix": True}, OptionError, "budget.arm='budget_mix'"),
+        ({"numeric": True}, UnsupportedError, "play text"),
+    ],
+)
+def test_environments_that_cannot_be_trained_on(short_run, keywords, error, message):
+    env = EnvSettings(id=LAKE, set=keywords, tasks=4)
+    with pytest.raises(error, match=message):
+        train_grpo(short_run(GRPOSettings, env=env))
+
+
+@pytest.mark.parametrize("is_needed", [True, False])
+def test_the_oracle_judges_only_where_it_is_learned_from(short_run, tmp_path, is_needed):
+    train_grpo(short_run(GRPOSettings, oracle_reward=is_needed))
+    found = read_scalars(tmp_path / "run")
+    assert ("rollout/mean_regret" in found) == is_needed
+    assert "rollout/R_single" in found
 
 
 def test_global_random_state_is_left_alone(short_run):
